@@ -107,7 +107,7 @@ proto_lang_toolchain(
         targets = ["json"],
         version_header = "nlohmann/json.hpp",
     ),
-    # The library of OpenMP kernels binds to the OpenMP runtime that comes first:
+    # oneDNN binds to the OpenMP runtime that comes first:
     # with clang that must be its own, so the runtime is named before it.
     "onednn": struct(
         targets = ["onednn"],
@@ -196,7 +196,7 @@ _system_library = repository_rule(
     implementation = _system_library_impl,
     attrs = {"library": attr.string(mandatory = True)},
     configure = True,
-    environ = ["CXX", "PKG_CONFIG_PATH"],
+    environ = ["PKG_CONFIG_PATH"],
     doc = "One entry of _LIBRARIES as a repository.",
 )
 
