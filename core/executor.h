@@ -1,0 +1,75 @@
+// Runs a plan: an array of kernels with bound addresses.
+
+#ifndef CORE_EXECUTOR_H_
+#define CORE_EXECUTOR_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/lowered_graph.h"
+#include "core/plan.h"
+
+namespace reprise {
+
+// Kernels by signature, shared by the plans of one trainer.
+class KernelCache {
+ public:
+  explicit KernelCache(const OpEnv& env) : env_(env) {}
+
+  // Returns the kernel of a signature, built at the first call.
+  absl::StatusOr<const Kernel*> Get(const Signature& signature);
+
+  int64_t size() const { return static_cast<int64_t>(kernels_.size()); }
+
+ private:
+  OpEnv env_;
+  std::map<std::string, std::unique_ptr<Kernel>> kernels_;
+};
+
+class Executor {
+ public:
+  // Builds what the plan needs; running cannot fail but for the guard.
+  //
+  //   arena:  plan.end_bytes bytes, 64-byte aligned; outlives the executor.
+  //   errors: those of OpDef::build, with the node's name.
+  static absl::StatusOr<Executor> Create(const LoweredGraph& graph,
+                                         const Plan& plan, KernelCache& cache,
+                                         void* arena);
+
+  // Runs all steps. FailedPrecondition from the guard: a loss is not finite;
+  // nothing persistent has been touched.
+  absl::Status Run();
+
+  int num_steps() const { return static_cast<int>(steps_.size()); }
+
+  // Runs one step, for tests that look between steps.
+  void RunStep(int step);
+
+  // Returns the kernel's share of time when timing is on, in nanoseconds per
+  // step index, summed over runs.
+  void EnableTiming() { step_nanoseconds_.assign(steps_.size(), 0); }
+  const std::vector<int64_t>& step_nanoseconds() const {
+    return step_nanoseconds_;
+  }
+
+ private:
+  struct BoundStep {
+    const Kernel* kernel;
+    Buffers buffers;
+  };
+
+  std::vector<BoundStep> steps_;
+  std::vector<void*> addresses_;  // of all operands, step after step
+  std::vector<int64_t> step_nanoseconds_;
+  int guard_step_ = -1;
+  const float* guard_ = nullptr;
+};
+
+}  // namespace reprise
+
+#endif  // CORE_EXECUTOR_H_

@@ -1,0 +1,57 @@
+// The step graph: everything one call does, as ordinary nodes. Forward,
+// gradients, clipping, optimizer updates, running statistics.
+
+#ifndef CORE_TRAIN_STEP_H_
+#define CORE_TRAIN_STEP_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/expand.h"
+#include "core/graph.h"
+#include "core/op_table.h"
+#include "core/plan.h"
+#include "proto/train.pb.h"
+
+namespace reprise {
+
+struct StepOptions {
+  PlanMode mode = PlanMode::kTrain;
+  proto::TrainConfig config;
+  // kGradients: names of inputs and parameters; empty: all parameters.
+  std::vector<std::string> gradients;
+};
+
+// What the caller reads after a step.
+struct StepResult {
+  enum class Kind : uint8_t { kOutput, kLoss, kTotalLoss, kGradient };
+  Kind kind = Kind::kOutput;
+  std::string name;  // of the output, loss or differentiated value
+  ValueId value = kNoValue;
+};
+
+struct StepGraph {
+  Graph graph;
+  StepScalars scalars;
+  std::vector<StepResult> results;
+};
+
+// Returns the step graph of `model` in a mode.
+//
+//   errors: InvalidArgument for a bad config (naming field and number) or an
+//           unknown gradient name, with the known ones; Unimplemented listing
+//           all missing gradients.
+absl::StatusOr<StepGraph> BuildStepGraph(const Graph& model,
+                                         const OpTable& ops,
+                                         const StepOptions& options);
+
+// Returns the learning rate of optimizer step `step` (from 0).
+double LearningRate(const proto::TrainConfig& config, int64_t step);
+
+// Returns InvalidArgument naming field and number if `config` makes no sense.
+absl::Status CheckTrainConfig(const proto::TrainConfig& config);
+
+}  // namespace reprise
+
+#endif  // CORE_TRAIN_STEP_H_

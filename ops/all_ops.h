@@ -1,0 +1,18 @@
+// Every operator, found at build time: a file foo_bar.cc in this folder defines
+// FooBarOps() and is part of the table.
+
+#ifndef OPS_ALL_OPS_H_
+#define OPS_ALL_OPS_H_
+
+#include <vector>
+
+#include "core/op.h"
+
+namespace reprise {
+
+// Returns the operators in the order of their files' names.
+std::vector<OpDef> AllOps();
+
+}  // namespace reprise
+
+#endif  // OPS_ALL_OPS_H_

@@ -1,0 +1,130 @@
+// The planner: decides what is kept, what is recomputed, in which order steps
+// run, and at which byte every value lies. The only public header of planner/.
+//
+// Flow of MakePlan, one file per stage:
+//   regions.cc    section 4 of the design: held values and replays
+//   order.cc      a sequence of node runs
+//   liveness.cc   buffers: merged values with lifetimes; peak, working set
+//   offsets.cc    arena offsets
+//   report.cc     residuals, region ledger, bytes by class
+
+#ifndef PLANNER_PLANNER_H_
+#define PLANNER_PLANNER_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/graph.h"
+#include "core/lowered_graph.h"
+#include "core/plan.h"
+
+namespace reprise {
+
+struct PlanOptions {
+  // Arena bytes that the plan may use, persistent segment included.
+  int64_t budget_bytes = INT64_MAX;
+  bool in_place = true;
+  // Refuse kernels that take heap during a step.
+  bool strict = false;
+  // Ends searches, in units of work; same on every machine.
+  int64_t work_limit = 1'000'000;
+};
+
+// A forward value that backward nodes or replays read.
+struct Residual {
+  std::string value;     // logical name
+  LoweredValueId lowered = -1;
+  TensorType type;       // logical
+  int64_t bytes = 0;     // that keeping it adds; 0: input or parameter
+  std::string producer;  // node name; empty for inputs and parameters
+  std::string producer_op;           // operator name
+  std::vector<std::string> readers;  // logical nodes whose backward reads it
+  std::string region;                // innermost of the producer; empty: none
+  std::string reason;
+  bool workspace = false;  // a statistic or workspace of its producer
+};
+
+enum class Verdict : uint8_t { kNoEffect, kSaves, kCostsMore };
+std::string ToString(Verdict verdict);
+
+struct RegionReport {
+  std::string name;
+  std::string policy;
+  int64_t bytes_avoided = 0;       // residual bytes
+  int64_t peak_bytes_avoided = 0;  // of the plan's peak
+  int32_t steps_replayed = 0;
+  int64_t replay_cost_nanoseconds = 0;
+  // Operators replayed, with how often, in the order of names.
+  std::vector<std::pair<std::string, int>> replayed;
+  Verdict verdict = Verdict::kNoEffect;
+};
+
+// What lives at the peak step, by class; sums to Plan::peak_live_bytes.
+struct BytesByClass {
+  int64_t parameters = 0;
+  int64_t gradients = 0;
+  int64_t optimizer_state = 0;
+  int64_t state = 0;
+  int64_t inputs = 0;
+  int64_t residuals = 0;
+  int64_t temporaries = 0;
+  int64_t workspaces = 0;
+  int64_t scratchpads = 0;
+};
+
+struct LiveAtPeak {
+  std::string name;
+  std::string what;  // a class of BytesByClass
+  int64_t bytes = 0;
+};
+
+struct PlanReport {
+  std::vector<Residual> residuals;
+  std::vector<RegionReport> regions;
+  BytesByClass bytes_by_class;
+  std::vector<LiveAtPeak> live_at_peak;  // largest first
+  std::string peak_node;                 // name of the node at the peak step
+  int32_t recomputed_steps = 0;
+  int64_t recompute_cost_nanoseconds = 0;
+  int64_t cost_nanoseconds = 0;    // of all other steps
+  int64_t library_heap_bytes = 0;  // largest of any step
+  int64_t naive_bytes = 0;         // of MakeNaivePlan
+  std::string order;      // which order won
+  std::string placement;  // which placement won
+  bool placement_optimal = false;  // arena = lower bound
+  std::vector<std::string> notes;  // e.g. annotations without effect
+};
+
+struct PlanResult {
+  Plan plan;
+  PlanReport report;
+};
+
+// Returns offsets for the persistent values of `lowered`, in order.
+std::vector<PersistentValue> PlacePersistent(const Graph& step_graph,
+                                             const LoweredGraph& lowered);
+
+// Returns the plan of a step graph, with its explanation.
+//
+//   persistent: made by PlacePersistent, maybe from another mode's graph;
+//               every persistent value of `lowered` is there by name.
+//   errors: ResourceExhausted naming the smallest arena found and the working
+//           set, if the budget is below it; FailedPrecondition if `strict`
+//           finds a kernel that takes heap; InvalidArgument for annotations
+//           that contradict each other or the graph.
+absl::StatusOr<PlanResult> MakePlan(
+    const Graph& step_graph, const LoweredGraph& lowered, PlanMode mode,
+    absl::Span<const PersistentValue> persistent, const PlanOptions& options);
+
+// Returns the plan without any reuse: every value its own bytes, nothing
+// dropped, no in-place but for updates. The oracle of tests and the baseline
+// of reports.
+Plan MakeNaivePlan(const LoweredGraph& lowered, PlanMode mode,
+                   const Graph& step_graph,
+                   absl::Span<const PersistentValue> persistent);
+
+}  // namespace reprise
+
+#endif  // PLANNER_PLANNER_H_
