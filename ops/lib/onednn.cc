@@ -1,0 +1,320 @@
+#include "ops/lib/onednn.h"
+
+#include <omp.h>
+
+#include <cstddef>
+
+#include "core/status_macros.h"
+#include "oneapi/dnnl/dnnl_debug.h"
+
+namespace reprise {
+namespace onednn {
+namespace {
+
+using dnnl::algorithm;
+using dnnl::memory;
+using dnnl::prop_kind;
+
+constexpr dnnl_format_tag_t kFirstTag = dnnl_a;
+
+dnnl_format_tag_t Next(dnnl_format_tag_t tag) {
+  return static_cast<dnnl_format_tag_t>(static_cast<int>(tag) + 1);
+}
+
+memory::dims DimsOf(const Md& md) {
+#if DNNL_VERSION_MAJOR >= 3
+  return md.get_dims();
+#else
+  return md.dims();
+#endif
+}
+
+memory::data_type ElementOf(const Md& md) {
+#if DNNL_VERSION_MAJOR >= 3
+  return md.get_data_type();
+#else
+  return md.data_type();
+#endif
+}
+
+// oneDNN has no scalars.
+memory::dims AtLeast1d(const Dims& dims) {
+  return dims.empty() ? memory::dims{1} : memory::dims(dims);
+}
+
+// An invalid combination gives an absent descriptor.
+Md TaggedDesc(const memory::dims& dims, memory::data_type element,
+              dnnl_format_tag_t tag) {
+  return Md(dims, element, static_cast<memory::format_tag>(tag),
+            /*allow_empty=*/true);
+}
+
+Md RowMajorDesc(const memory::dims& dims, memory::data_type element) {
+  memory::dims strides(dims.size());
+  memory::dim stride = 1;
+  for (size_t i = dims.size(); i-- > 0;) {
+    strides[i] = stride;
+    stride *= dims[i] > 0 ? dims[i] : 1;
+  }
+  return Md(dims, element, strides);
+}
+
+dnnl_format_tag_t TagOf(absl::string_view format) {
+  for (dnnl_format_tag_t tag = kFirstTag; tag < dnnl_format_tag_last;
+       tag = Next(tag)) {
+    if (format == dnnl_fmt_tag2str(tag)) return tag;
+  }
+  return dnnl_format_tag_undef;
+}
+
+}  // namespace
+
+Session::Session(const OpEnv& env)
+    : engine_(dnnl::engine::kind::cpu, 0),
+      caller_threads_(omp_get_max_threads()) {
+  omp_set_num_threads(env.threads);
+}
+
+Session::~Session() { omp_set_num_threads(caller_threads_); }
+
+memory::data_type DataType(DType dtype) {
+  switch (dtype) {
+    case DType::kF32:
+      return memory::data_type::f32;
+    case DType::kI32:
+      return memory::data_type::s32;
+    case DType::kU8:
+      return memory::data_type::u8;
+    case DType::kI64:
+    case DType::kBool:
+    case DType::kOpaque:
+    case DType::kNone:
+      break;
+  }
+  return memory::data_type::undef;
+}
+
+absl::StatusOr<Md> Desc(const TensorType& type, const Layout& layout) {
+  const memory::dims dims = AtLeast1d(type.dims);
+  const memory::data_type element = DataType(type.dtype);
+  if (layout.row_major()) return RowMajorDesc(dims, element);
+  const dnnl_format_tag_t tag = TagOf(layout.format);
+  Md md;
+  if (tag != dnnl_format_tag_undef) md = TaggedDesc(dims, element, tag);
+  if (IsAbsent(md)) {
+    return absl::InternalError(
+        absl::StrCat("no layout '", layout.format, "' for ", ToString(type)));
+  }
+  return md;
+}
+
+Md AnyDesc(const TensorType& type) {
+  return Md(AtLeast1d(type.dims), DataType(type.dtype),
+            memory::format_tag::any);
+}
+
+Md StridedDesc(DType dtype, const Dims& dims, const Dims& strides) {
+  return Md(dims, DataType(dtype), strides);
+}
+
+absl::StatusOr<Layout> LayoutOf(const Md& md) {
+  const memory::dims dims = DimsOf(md);
+  const memory::data_type element = ElementOf(md);
+  if (md == RowMajorDesc(dims, element)) return Layout();
+  for (dnnl_format_tag_t tag = kFirstTag; tag < dnnl_format_tag_last;
+       tag = Next(tag)) {
+    const Md candidate = TaggedDesc(dims, element, tag);
+    if (!IsAbsent(candidate) && candidate == md) {
+      return Layout{dnnl_fmt_tag2str(tag)};
+    }
+  }
+  return absl::UnimplementedError(absl::StrCat(
+      "oneDNN chose a layout without a name for dims ", DimsToString(dims)));
+}
+
+absl::StatusOr<int64_t> LayoutBytes(const TensorType& type,
+                                    const Layout& layout) {
+  if (layout.row_major()) return type.bytes();
+  ASSIGN_OR_RETURN(const Md md, Desc(type, layout));
+  return BytesOf(md);
+}
+
+bool IsAbsent(const Md& md) { return DimsOf(md).empty(); }
+
+dnnl::primitive_attr UserScratchpad() {
+  dnnl::primitive_attr attr;
+  attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
+  return attr;
+}
+
+void AppendEltwise(dnnl::post_ops& ops, algorithm algorithm, float alpha,
+                   float beta) {
+#if DNNL_VERSION_MAJOR >= 3
+  ops.append_eltwise(algorithm, alpha, beta);
+#else
+  ops.append_eltwise(/*scale=*/1.0f, algorithm, alpha, beta);
+#endif
+}
+
+bool IsClean(absl::string_view implementation) {
+  if (implementation.find("ref") != absl::string_view::npos) return false;
+  for (size_t at = implementation.find("gemm"); at != absl::string_view::npos;
+       at = implementation.find("gemm", at + 1)) {
+    const bool brgemm = at >= 2 && implementation.substr(at - 2, 2) == "br";
+    if (!brgemm) return false;
+  }
+  return true;
+}
+
+int64_t HiddenHeapBytes(absl::string_view implementation,
+                        int64_t operand_bytes) {
+  // Reference code is slow but takes no heap.
+  return IsClean(implementation) ||
+                 implementation.find("gemm") == absl::string_view::npos
+             ? 0
+             : operand_bytes;
+}
+
+absl::Status StatusOfError(absl::string_view who, const dnnl::error& error) {
+  const std::string text = absl::StrCat(who, ": oneDNN: ", error.what());
+  switch (error.status) {
+    case dnnl_unimplemented:
+      return absl::UnimplementedError(text);
+    case dnnl_out_of_memory:
+      return absl::ResourceExhaustedError(text);
+    default:
+      return absl::InternalError(text);
+  }
+}
+
+SoftmaxForward::primitive_desc SoftmaxForwardDesc(const Session& session,
+                                                  const Md& md, int axis,
+                                                  bool log) {
+  return ForwardDesc<SoftmaxForward>(
+      session, UserScratchpad(), prop_kind::forward_training,
+      log ? algorithm::softmax_log : algorithm::softmax_accurate, md, md, axis);
+}
+
+SoftmaxBackward::primitive_desc SoftmaxBackwardDesc(const Session& session,
+                                                    const Md& md, int axis,
+                                                    bool log) {
+  return BackwardDesc<SoftmaxBackward>(
+      session, UserScratchpad(), SoftmaxForwardDesc(session, md, axis, log),
+      log ? algorithm::softmax_log : algorithm::softmax_accurate, md, md, md,
+      axis);
+}
+
+dnnl::batch_normalization_forward::primitive_desc BatchNormForwardDesc(
+    const Session& session, prop_kind kind, const Md& md, float epsilon,
+    dnnl::normalization_flags flags) {
+  using Primitive = dnnl::batch_normalization_forward;
+#if DNNL_VERSION_MAJOR >= 3
+  return ForwardDesc<Primitive>(session, UserScratchpad(), kind, md, md,
+                                epsilon, flags);
+#else
+  return ForwardDesc<Primitive>(session, UserScratchpad(), kind, md, epsilon,
+                                flags);
+#endif
+}
+
+dnnl::batch_normalization_backward::primitive_desc BatchNormBackwardDesc(
+    const Session& session, prop_kind kind,
+    const dnnl::batch_normalization_forward::primitive_desc& forward,
+    const Md& md, float epsilon, dnnl::normalization_flags flags) {
+  using Primitive = dnnl::batch_normalization_backward;
+#if DNNL_VERSION_MAJOR >= 3
+  return BackwardDesc<Primitive>(session, UserScratchpad(), forward, kind, md,
+                                 md, md, epsilon, flags);
+#else
+  return BackwardDesc<Primitive>(session, UserScratchpad(), forward, kind, md,
+                                 md, epsilon, flags);
+#endif
+}
+
+dnnl::layer_normalization_forward::primitive_desc LayerNormForwardDesc(
+    const Session& session, prop_kind kind, const Md& md, const Md& statistics,
+    float epsilon, dnnl::normalization_flags flags) {
+  using Primitive = dnnl::layer_normalization_forward;
+#if DNNL_VERSION_MAJOR >= 3
+  return ForwardDesc<Primitive>(session, UserScratchpad(), kind, md, md,
+                                statistics, epsilon, flags);
+#else
+  return ForwardDesc<Primitive>(session, UserScratchpad(), kind, md, statistics,
+                                epsilon, flags);
+#endif
+}
+
+dnnl::layer_normalization_backward::primitive_desc LayerNormBackwardDesc(
+    const Session& session, prop_kind kind,
+    const dnnl::layer_normalization_forward::primitive_desc& forward,
+    const Md& md, const Md& statistics, float epsilon,
+    dnnl::normalization_flags flags) {
+  using Primitive = dnnl::layer_normalization_backward;
+#if DNNL_VERSION_MAJOR >= 3
+  return BackwardDesc<Primitive>(session, UserScratchpad(), forward, kind, md,
+                                 md, md, statistics, epsilon, flags);
+#else
+  return BackwardDesc<Primitive>(session, UserScratchpad(), forward, kind, md,
+                                 md, statistics, epsilon, flags);
+#endif
+}
+
+dnnl::reorder::primitive_desc ReorderDesc(const Session& session,
+                                          const Md& from, const Md& to) {
+  return dnnl::reorder::primitive_desc(session.engine(), from, session.engine(),
+                                       to, UserScratchpad());
+}
+
+int NumInputs(const dnnl::primitive_desc_base& pd) {
+  int count = 0;
+  dnnl_primitive_desc_query(pd.get(), dnnl_query_num_of_inputs_s32, 0, &count);
+  return count;
+}
+
+Execution::Execution(const Session& session, const dnnl::primitive& primitive)
+    : engine_(session.engine()), stream_(engine_), primitive_(primitive) {}
+
+void Execution::In(int argument, int operand, const Md& md,
+                   int64_t byte_offset) {
+  Bind(argument, md, {Source::kIn, operand, byte_offset});
+}
+
+void Execution::Out(int argument, int operand, const Md& md,
+                    int64_t byte_offset) {
+  Bind(argument, md, {Source::kOut, operand, byte_offset});
+}
+
+void Execution::Scratch(int argument, const Md& md, int64_t byte_offset) {
+  Bind(argument, md, {Source::kScratch, 0, byte_offset});
+}
+
+void Execution::Scratchpad(const Md& md, int64_t byte_offset) {
+  if (IsAbsent(md) || BytesOf(md) == 0) return;
+  Scratch(DNNL_ARG_SCRATCHPAD, md, byte_offset);
+}
+
+void Execution::Bind(int argument, const Md& md, const Binding& binding) {
+  memories_.push_back(dnnl::memory(md, engine_, /*handle=*/nullptr));
+  arguments_.push_back({argument, memories_.back().get()});
+  bindings_.push_back(binding);
+}
+
+void Execution::Run(const Buffers& buffers) const {
+  for (size_t i = 0; i < bindings_.size(); ++i) {
+    const Binding& binding = bindings_[i];
+    void* base = buffers.scratchpad;
+    if (binding.source == Source::kIn) base = buffers.in[binding.operand];
+    if (binding.source == Source::kOut) base = buffers.out[binding.operand];
+    REPRISE_CHECK(dnnl_memory_set_data_handle(
+                      arguments_[i].memory,
+                      static_cast<char*>(base) + binding.byte_offset) ==
+                  dnnl_success);
+  }
+  REPRISE_CHECK(dnnl_primitive_execute(primitive_.get(), stream_.get(),
+                                       static_cast<int>(arguments_.size()),
+                                       arguments_.data()) == dnnl_success);
+  REPRISE_CHECK(dnnl_stream_wait(stream_.get()) == dnnl_success);
+}
+
+}  // namespace onednn
+}  // namespace reprise
