@@ -4,8 +4,8 @@
 #
 #   tools/setup.sh [--all]
 #
-# --all adds clang, lld, the sanitizer runtimes and clang-format, which
-# tools/test.sh --all uses.
+# --all adds what tools/test.sh --all uses: clang, lld, the sanitizers' runtimes
+# and symbolizer, clang-format.
 set -euo pipefail
 
 packages=(
@@ -17,7 +17,7 @@ packages=(
 )
 case "${1-}" in
   "") ;;
-  --all) packages+=(clang clang-format libclang-rt-dev libomp-dev lld) ;;
+  --all) packages+=(clang clang-format libclang-rt-dev libomp-dev lld llvm) ;;
   *) echo "usage: tools/setup.sh [--all]" >&2; exit 2 ;;
 esac
 

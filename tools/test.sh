@@ -75,9 +75,10 @@ run_tests gcc
 if $all; then
   # Each has its own output directory, so that none evicts another's.
   run_tests "gcc, no sandbox" --spawn_strategy=local --platform_suffix=-local
-  run_tests "gcc, asan, ubsan" --config=asan --platform_suffix=-asan
   run_tests "clang" --config=clang --platform_suffix=-clang
-  run_tests "clang, tsan" --config=tsan --platform_suffix=-tsan
+  run_tests "clang, asan, ubsan" --config=clang --config=asan --platform_suffix=-asan
+  run_tests "clang, tsan" --config=tsan --platform_suffix=-tsan \
+    --test_env=OMP_TOOL_LIBRARIES="$(clang -print-file-name=libarcher.so)"
   check_format
   printf '\n%-22s %7s %7s %8s\n' configuration passed failed skipped
   printf '%s\n' "${table[@]}"
