@@ -77,13 +77,12 @@ std::string ToString(const AttrValue& value) {
     case AttrKind::kInts:
       return DimsToString(std::get<Ints>(value));
     case AttrKind::kFloats:
-      return absl::StrCat(
-          "{",
-          absl::StrJoin(std::get<Floats>(value), ",",
-                        [](std::string* out, float f) {
-                          absl::StrAppend(out, FloatText(f));
-                        }),
-          "}");
+      return absl::StrCat("{",
+                          absl::StrJoin(std::get<Floats>(value), ",",
+                                        [](std::string* out, float f) {
+                                          absl::StrAppend(out, FloatText(f));
+                                        }),
+                          "}");
     case AttrKind::kTensor: {
       const Literal& literal = std::get<Literal>(value);
       return absl::StrCat(ToString(literal.type), ":",
@@ -94,11 +93,10 @@ std::string ToString(const AttrValue& value) {
 }
 
 std::string ToString(const Attrs& attrs) {
-  return absl::StrJoin(attrs.values(), ",",
-                       [](std::string* out, const auto& entry) {
-                         absl::StrAppend(out, entry.first, "=",
-                                         ToString(entry.second));
-                       });
+  return absl::StrJoin(
+      attrs.values(), ",", [](std::string* out, const auto& entry) {
+        absl::StrAppend(out, entry.first, "=", ToString(entry.second));
+      });
 }
 
 }  // namespace reprise

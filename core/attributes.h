@@ -27,9 +27,8 @@ struct Literal {
 };
 
 // The alternatives stand in the order of AttrKind.
-using AttrValue =
-    std::variant<int64_t, float, std::string, bool, DType, Ints, Floats,
-                 Literal>;
+using AttrValue = std::variant<int64_t, float, std::string, bool, DType, Ints,
+                               Floats, Literal>;
 
 enum class AttrKind : uint8_t {
   kInt,

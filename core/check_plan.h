@@ -22,6 +22,14 @@ struct LiveRange {
   int32_t end = 0;    // one past the last; the number of steps for results
 };
 
+// How bytes are counted, everywhere: each range by AlignUp of its bytes; an
+// input from step 0, a result of a step from that step, up to and including
+// the last step that reads it (at least one step; results of the plan up to
+// its end); an operand whose bytes the step's output takes over only up to the
+// step before; persistent values at every step. The working set of a step is
+// its distinct transient operands and its scratchpad, an output counting with
+// the first operand of equal bytes that the kernel may overwrite, plus all
+// persistent values.
 struct PlanFacts {
   std::vector<LiveRange> ranges;
   int64_t peak_live_bytes = 0;

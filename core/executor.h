@@ -33,6 +33,9 @@ class KernelCache {
 
 class Executor {
  public:
+  Executor(Executor&&) = default;  // bound addresses stay where they are
+  Executor& operator=(Executor&&) = default;
+
   // Builds what the plan needs; running cannot fail but for the guard.
   //
   //   arena:  plan.end_bytes bytes, 64-byte aligned; outlives the executor.
@@ -50,18 +53,24 @@ class Executor {
   // Runs one step, for tests that look between steps.
   void RunStep(int step);
 
-  // Returns the kernel's share of time when timing is on, in nanoseconds per
-  // step index, summed over runs.
+  // From now on `Run` adds up the nanoseconds of each step.
   void EnableTiming() { step_nanoseconds_.assign(steps_.size(), 0); }
+
+  // Nanoseconds by step, summed over runs; empty unless timing is on.
   const std::vector<int64_t>& step_nanoseconds() const {
     return step_nanoseconds_;
   }
 
  private:
+  Executor() = default;
+
   struct BoundStep {
     const Kernel* kernel;
     Buffers buffers;
   };
+
+  void RunRange(int begin, int end);
+  absl::Status CheckGuard() const;
 
   std::vector<BoundStep> steps_;
   std::vector<void*> addresses_;  // of all operands, step after step

@@ -46,8 +46,8 @@ class ExpandBuilder {
   std::vector<ValueId> Add(absl::string_view op, std::vector<ValueId> in,
                            Attrs attrs, int num_outputs);
 
-  // Adds an update node: it has effect kUpdate, belongs to no region and is
-  // left out where `training` is false.
+  // Adds an update node: it has effect kUpdate, belongs to no region, and is
+  // left out (all outputs kNoValue) where the mode updates nothing.
   std::vector<ValueId> AddUpdate(absl::string_view op, std::vector<ValueId> in,
                                  Attrs attrs, int num_outputs);
 
@@ -58,25 +58,43 @@ class ExpandBuilder {
  private:
   friend class Expander;
   ExpandBuilder(NodeAppender& appender, const Node& node,
-                const std::vector<ValueId>& mapped,
-                const std::vector<std::string>& out_names,
-                const StepScalars& scalars, bool training)
+                const std::vector<ValueId>& mapped, const StepScalars& scalars,
+                bool training, bool updates)
       : appender_(appender),
         node_(node),
         mapped_(mapped),
-        out_names_(out_names),
         scalars_(scalars),
         training_(training),
+        updates_(updates),
         outs_(node.out.size(), kNoValue) {}
+
+  bool IsOperand(ValueId value) const;
 
   NodeAppender& appender_;
   const Node& node_;
   const std::vector<ValueId>& mapped_;  // model value -> step graph value
-  const std::vector<std::string>& out_names_;
   const StepScalars& scalars_;
   bool training_;
+  bool updates_;
   std::vector<ValueId> outs_;
 };
+
+// How nodes are expanded, apart from the operators' own rules.
+struct ExpandOptions {
+  bool training = true;  // Dropout drops, BatchNormalization uses the batch
+  bool updates = true;   // states get their next content
+};
+
+// Copies `model` into the appender's empty graph, expanding every node.
+//
+//   returns: for each value of `model`, the value of the new graph; kNoValue
+//            for results that the mode does not compute.
+//   errors:  those of OpDef::expand; InvalidArgument if a node reads a result
+//            that the mode does not compute.
+absl::StatusOr<std::vector<ValueId>> Expand(const Graph& model,
+                                            const StepScalars& scalars,
+                                            const ExpandOptions& options,
+                                            NodeAppender& appender);
 
 }  // namespace reprise
 

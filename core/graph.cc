@@ -16,8 +16,7 @@ std::string ToString(const Policy& policy) {
     case Policy::Kind::kSaveMatmulsWithoutBatchDims:
       return "save_matmuls_without_batch_dims";
     case Policy::Kind::kSaveNames:
-      return absl::StrCat("save_names{", absl::StrJoin(policy.names, ","),
-                          "}");
+      return absl::StrCat("save_names{", absl::StrJoin(policy.names, ","), "}");
     case Policy::Kind::kSaveAllButNames:
       return absl::StrCat("save_all_but_names{",
                           absl::StrJoin(policy.names, ","), "}");

@@ -65,7 +65,7 @@ struct LoweredGraph {
   int threads = 1;
   std::vector<LoweredSignature> signatures;
   std::vector<LoweredValue> values;
-  std::vector<LoweredNode> nodes;  // producers before readers
+  std::vector<LoweredNode> nodes;          // producers before readers
   std::vector<LoweredValueId> inputs;      // row-major, in model order
   std::vector<LoweredValueId> persistent;  // parameters, states, slots, ...
   // Read after the last step: outputs, losses, wanted gradients, in the order

@@ -6,9 +6,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "core/graph.h"
 #include "core/op_table.h"
 
@@ -56,6 +59,7 @@ class NodeAppender {
   Graph& graph_;
   const OpTable& ops_;
   absl::flat_hash_set<std::string> names_;
+  absl::flat_hash_map<std::string, int> next_suffix_;
   Place place_;
   absl::Status status_;
 };

@@ -28,9 +28,7 @@ class OpTable {
   const OpDef& Get(absl::string_view name) const;
 
   // In the order of names.
-  const std::map<std::string, OpDef, std::less<>>& ops() const {
-    return ops_;
-  }
+  const std::map<std::string, OpDef, std::less<>>& ops() const { return ops_; }
 
  private:
   std::map<std::string, OpDef, std::less<>> ops_;

@@ -11,10 +11,10 @@
 #include "absl/status/statusor.h"
 
 // Returns from the enclosing function if `expr` is not OK.
-#define RETURN_IF_ERROR(expr)                             \
-  do {                                                    \
-    const absl::Status reprise_status = (expr);           \
-    if (!reprise_status.ok()) return reprise_status;      \
+#define RETURN_IF_ERROR(expr)                        \
+  do {                                               \
+    const absl::Status reprise_status = (expr);      \
+    if (!reprise_status.ok()) return reprise_status; \
   } while (false)
 
 #define REPRISE_CONCAT_INNER(a, b) a##b
@@ -29,13 +29,13 @@
   REPRISE_ASSIGN_OR_RETURN(REPRISE_CONCAT(reprise_or_, __LINE__), lhs, expr)
 
 // Ends the process: a broken invariant of ours, never a mistake of a user.
-#define REPRISE_CHECK(condition)                                          \
-  do {                                                                    \
-    if (!(condition)) {                                                   \
-      std::fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__,         \
-                   __LINE__, #condition);                                 \
-      std::abort();                                                       \
-    }                                                                     \
+#define REPRISE_CHECK(condition)                                            \
+  do {                                                                      \
+    if (!(condition)) {                                                     \
+      std::fprintf(stderr, "%s:%d: check failed: %s\n", __FILE__, __LINE__, \
+                   #condition);                                             \
+      std::abort();                                                         \
+    }                                                                       \
   } while (false)
 
 #endif  // CORE_STATUS_MACROS_H_

@@ -87,9 +87,7 @@ struct Layout {
   friend bool operator==(const Layout& a, const Layout& b) {
     return a.format == b.format;
   }
-  friend bool operator!=(const Layout& a, const Layout& b) {
-    return !(a == b);
-  }
+  friend bool operator!=(const Layout& a, const Layout& b) { return !(a == b); }
 };
 
 }  // namespace reprise

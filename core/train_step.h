@@ -31,9 +31,16 @@ struct StepResult {
   ValueId value = kNoValue;
 };
 
+// What an optimizer's slot holds before the first step, in every element.
+struct SlotContent {
+  ValueId slot = kNoValue;
+  float content = 0;
+};
+
 struct StepGraph {
   Graph graph;
   StepScalars scalars;
+  std::vector<SlotContent> slots;
   std::vector<StepResult> results;
 };
 
@@ -42,8 +49,7 @@ struct StepGraph {
 //   errors: InvalidArgument for a bad config (naming field and number) or an
 //           unknown gradient name, with the known ones; Unimplemented listing
 //           all missing gradients.
-absl::StatusOr<StepGraph> BuildStepGraph(const Graph& model,
-                                         const OpTable& ops,
+absl::StatusOr<StepGraph> BuildStepGraph(const Graph& model, const OpTable& ops,
                                          const StepOptions& options);
 
 // Returns the learning rate of optimizer step `step` (from 0).

@@ -1,0 +1,561 @@
+#include "core/train_step.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/types/optional.h"
+#include "core/autodiff.h"
+#include "core/node_appender.h"
+#include "core/status_macros.h"
+
+namespace reprise {
+namespace {
+
+using proto::TrainConfig;
+
+TensorType ScalarType(DType dtype) { return {dtype, {}}; }
+
+// What one parameter's update needs beyond the shared settings.
+struct ParameterSettings {
+  bool trainable = true;
+  float lr_factor = 1;
+  absl::optional<float> weight_decay;
+};
+
+ParameterSettings SettingsOf(const TrainConfig& config, const Graph& model,
+                             const Parameter& parameter) {
+  ParameterSettings settings;
+  settings.trainable = parameter.trainable;
+  const Value& value = model.values[parameter.value];
+  for (const proto::Override& override : config.override()) {
+    if (!MatchesGlob(override.pattern(), value.name)) continue;
+    if (override.has_trainable()) settings.trainable = override.trainable();
+    if (override.has_lr_factor()) settings.lr_factor = override.lr_factor();
+    if (override.has_weight_decay()) {
+      settings.weight_decay = override.weight_decay();
+    }
+    break;
+  }
+  return settings;
+}
+
+// One optimizer's update operator with everything but per-parameter settings.
+struct UpdateRule {
+  struct Slot {
+    std::string name;
+    bool used = true;
+    float initial = 0;
+  };
+  std::string op;
+  Attrs attrs;
+  float weight_decay = 0;
+  std::vector<Slot> slots;  // in the order of the operator's operands
+};
+
+UpdateRule AdamRule(const proto::Adam& adam, bool decoupled) {
+  UpdateRule rule;
+  rule.op = "AdamUpdate";
+  rule.attrs.Set("beta1", adam.has_beta1() ? adam.beta1() : 0.9f);
+  rule.attrs.Set("beta2", adam.has_beta2() ? adam.beta2() : 0.999f);
+  rule.attrs.Set("epsilon", adam.has_epsilon() ? adam.epsilon() : 1e-8f);
+  rule.attrs.Set("decoupled", decoupled);
+  rule.weight_decay = adam.has_weight_decay() ? adam.weight_decay()
+                      : decoupled             ? 0.01f
+                                              : 0.0f;
+  rule.slots = {{"exp_avg"}, {"exp_avg_sq"}};
+  return rule;
+}
+
+UpdateRule RuleOf(const TrainConfig& config) {
+  UpdateRule rule;
+  switch (config.optimizer_case()) {
+    case TrainConfig::kSgd: {
+      const proto::Sgd& sgd = config.sgd();
+      rule.op = "SgdUpdate";
+      rule.attrs.Set("momentum", sgd.momentum());
+      rule.attrs.Set("dampening", sgd.dampening());
+      rule.attrs.Set("nesterov", sgd.nesterov());
+      rule.weight_decay = sgd.weight_decay();
+      rule.slots = {{"momentum_buffer", sgd.momentum() != 0}};
+      return rule;
+    }
+    case TrainConfig::kAdam:
+      return AdamRule(config.adam(), /*decoupled=*/false);
+    case TrainConfig::kAdamw:
+      return AdamRule(config.adamw(), /*decoupled=*/true);
+    case TrainConfig::kAdagrad: {
+      const proto::Adagrad& adagrad = config.adagrad();
+      rule.op = "AdagradUpdate";
+      rule.attrs.Set("lr_decay", adagrad.lr_decay());
+      rule.attrs.Set("epsilon",
+                     adagrad.has_epsilon() ? adagrad.epsilon() : 1e-10f);
+      rule.weight_decay = adagrad.weight_decay();
+      rule.slots = {{"sum", true, adagrad.initial_accumulator()}};
+      return rule;
+    }
+    case TrainConfig::kRmsprop: {
+      const proto::RmsProp& rmsprop = config.rmsprop();
+      rule.op = "RmsPropUpdate";
+      rule.attrs.Set("alpha", rmsprop.has_alpha() ? rmsprop.alpha() : 0.99f);
+      rule.attrs.Set("epsilon",
+                     rmsprop.has_epsilon() ? rmsprop.epsilon() : 1e-8f);
+      rule.attrs.Set("momentum", rmsprop.momentum());
+      rule.attrs.Set("centered", rmsprop.centered());
+      rule.weight_decay = rmsprop.weight_decay();
+      rule.slots = {{"square_avg"},
+                    {"momentum_buffer", rmsprop.momentum() != 0},
+                    {"grad_avg", rmsprop.centered()}};
+      return rule;
+    }
+    case TrainConfig::OPTIMIZER_NOT_SET:
+      break;
+  }
+  return rule;
+}
+
+// Builds one step graph; the phases run in the order of the declarations.
+class StepBuilder {
+ public:
+  StepBuilder(const Graph& model, const OpTable& ops,
+              const StepOptions& options)
+      : model_(model), ops_(ops), options_(options), mode_(options.mode) {}
+
+  absl::StatusOr<StepGraph> Build() {
+    RETURN_IF_ERROR(Forward());
+    RETURN_IF_ERROR(TotalLoss());
+    if (trains()) RETURN_IF_ERROR(TrainBackward());
+    if (mode_ == PlanMode::kGradients) RETURN_IF_ERROR(WantedGradients());
+    if (trains()) RETURN_IF_ERROR(AssignStates());
+    return std::move(step_);
+  }
+
+ private:
+  bool trains() const {
+    return mode_ == PlanMode::kTrain || mode_ == PlanMode::kTrainAccumulate;
+  }
+
+  absl::Status Forward() {
+    Graph& graph = step_.graph;
+    graph.name = model_.name;
+    graph.symbols = model_.symbols;
+    graph.regions = model_.regions;
+    NodeAppender appender(graph, ops_);
+    if (mode_ != PlanMode::kEvaluate) {
+      const TensorType i64 = ScalarType(DType::kI64);
+      const auto scalar = [&](const char* name, const TensorType& type) {
+        return appender.AddSource(name, type, ValueKind::kScalar);
+      };
+      step_.scalars.seed = scalar("__seed", i64);
+      step_.scalars.step = scalar("__step", i64);
+      step_.scalars.micro_step = scalar("__micro_step", i64);
+      if (trains()) {
+        step_.scalars.lr = scalar("__lr", ScalarType(DType::kF32));
+      }
+    }
+    ExpandOptions expand;
+    expand.training = mode_ != PlanMode::kEvaluate;
+    expand.updates = trains();
+    ASSIGN_OR_RETURN(mapped_, Expand(model_, step_.scalars, expand, appender));
+    for (const ValueId v : model_.inputs) graph.inputs.push_back(mapped_[v]);
+    for (const Parameter& parameter : model_.parameters) {
+      graph.parameters.push_back(parameter);
+      graph.parameters.back().value = mapped_[parameter.value];
+    }
+    for (const State& state : model_.states) {
+      graph.states.push_back(state);
+      graph.states.back().value = mapped_[state.value];
+      graph.states.back().next = mapped_[state.next];
+    }
+    for (const auto& [value, keep] : model_.annotations) {
+      if (mapped_[value] != kNoValue) graph.annotations[mapped_[value]] = keep;
+    }
+    for (const ValueId v : model_.outputs) {
+      if (mapped_[v] == kNoValue) continue;
+      graph.outputs.push_back(mapped_[v]);
+      step_.results.push_back(
+          {StepResult::Kind::kOutput, model_.values[v].name, mapped_[v]});
+    }
+    for (const Loss& loss : model_.losses) {
+      graph.losses.push_back({mapped_[loss.value], loss.weight});
+      step_.results.push_back({StepResult::Kind::kLoss,
+                               model_.values[loss.value].name,
+                               mapped_[loss.value]});
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status TotalLoss() {
+    Graph& graph = step_.graph;
+    std::vector<ValueId> terms;
+    Floats weights;
+    for (const Loss& loss : graph.losses) {
+      if (loss.weight == 0) continue;
+      terms.push_back(loss.value);
+      weights.push_back(loss.weight);
+    }
+    if (terms.empty()) {
+      if (!trains() && mode_ != PlanMode::kGradients) return absl::OkStatus();
+      return absl::InvalidArgumentError(
+          absl::StrCat("model '", model_.name,
+                       "' has no loss with a weight other than 0, "
+                       "so there is nothing to differentiate"));
+    }
+    NodeAppender appender(graph, ops_);
+    appender.SetPlace({Role::kForward, kNoNode, kNoRegion, "__", "loss"});
+    ValueId total = terms[0];
+    if (terms.size() > 1 || weights[0] != 1) {
+      total = appender.Add("WeightedSum", terms, {{"weights", weights}}, 1,
+                           {"__total_loss"})[0];
+    }
+    RETURN_IF_ERROR(appender.status());
+    step_.results.push_back({StepResult::Kind::kTotalLoss, "loss", total});
+    if (trains()) {
+      appender.Add("CheckFinite", {total}, {}, 1, {"__checked_loss"});
+    }
+    return appender.status();
+  }
+
+  absl::Status TrainBackward() {
+    Graph& graph = step_.graph;
+    std::vector<ValueId> wanted;
+    std::vector<ParameterSettings> settings;
+    for (const Parameter& parameter : model_.parameters) {
+      const ParameterSettings one =
+          SettingsOf(options_.config, model_, parameter);
+      if (!one.trainable) continue;
+      wanted.push_back(mapped_[parameter.value]);
+      settings.push_back(one);
+    }
+    ASSIGN_OR_RETURN(std::vector<ValueId> grads,
+                     AppendBackward(graph, ops_, wanted));
+    NodeAppender appender(graph, ops_);
+    appender.SetPlace({Role::kUpdate, kNoNode, kNoRegion, "__update/", ""});
+    const int accumulate = std::max(1, options_.config.accumulate_steps());
+    std::vector<ValueId> accumulators(grads.size(), kNoValue);
+    if (accumulate > 1) {
+      for (size_t i = 0; i < grads.size(); ++i) {
+        if (grads[i] == kNoValue) continue;
+        SetLabel(appender, wanted[i]);
+        const ValueId accumulator = appender.AddSource(
+            absl::StrCat("__accumulator/", graph.values[wanted[i]].name),
+            graph.values[wanted[i]].type, ValueKind::kAccumulator);
+        grads[i] = appender.Add("Accumulate", {accumulator, grads[i]},
+                                {{"scale", 1.0f / accumulate}}, 1)[0];
+        accumulators[i] = grads[i];
+      }
+    }
+    if (mode_ == PlanMode::kTrainAccumulate) return appender.status();
+
+    ValueId grad_scale = kNoValue;
+    if (options_.config.has_clip_global_norm()) {
+      std::vector<ValueId> squares;
+      for (size_t i = 0; i < grads.size(); ++i) {
+        if (grads[i] == kNoValue) continue;
+        SetLabel(appender, wanted[i]);
+        squares.push_back(appender.Add("SquaredNorm", {grads[i]}, {}, 1)[0]);
+      }
+      if (!squares.empty()) {
+        grad_scale =
+            appender.Add("ClipCoefficient", squares,
+                         {{"max_norm", options_.config.clip_global_norm()}}, 1,
+                         {"__clip_coefficient"})[0];
+      }
+    }
+    const UpdateRule rule = RuleOf(options_.config);
+    for (size_t i = 0; i < grads.size(); ++i) {
+      if (grads[i] == kNoValue) continue;
+      SetLabel(appender, wanted[i]);
+      AppendUpdate(appender, rule, settings[i], wanted[i], grads[i],
+                   grad_scale);
+      if (accumulators[i] != kNoValue) {
+        appender.Add("SetZero", {accumulators[i]}, {}, 1);
+      }
+    }
+    return appender.status();
+  }
+
+  void SetLabel(NodeAppender& appender, ValueId parameter) const {
+    appender.SetPlace({Role::kUpdate, kNoNode, kNoRegion, "__update/",
+                       step_.graph.values[parameter].name});
+  }
+
+  void AppendUpdate(NodeAppender& appender, const UpdateRule& rule,
+                    const ParameterSettings& settings, ValueId parameter,
+                    ValueId grad, ValueId grad_scale) {
+    const std::string name = step_.graph.values[parameter].name;
+    const TensorType type = step_.graph.values[parameter].type;
+    std::vector<ValueId> in = {parameter, grad, step_.scalars.lr,
+                               step_.scalars.step, grad_scale};
+    int num_outputs = 1;
+    for (size_t s = 0; s < rule.slots.size(); ++s) {
+      const UpdateRule::Slot& slot = rule.slots[s];
+      ValueId v = kNoValue;
+      if (slot.used) {
+        v = appender.AddSource(absl::StrCat("__slot/", slot.name, "/", name),
+                               type, ValueKind::kSlot);
+        step_.slots.push_back({v, slot.initial});
+        num_outputs = static_cast<int>(s) + 2;
+      }
+      in.push_back(v);
+    }
+    Attrs attrs = rule.attrs;
+    attrs.Set("lr_factor", settings.lr_factor);
+    attrs.Set("weight_decay",
+              settings.weight_decay.value_or(rule.weight_decay));
+    appender.Add(rule.op, std::move(in), std::move(attrs), num_outputs);
+  }
+
+  absl::Status WantedGradients() {
+    std::vector<ValueId> wanted;
+    std::vector<std::string> names = options_.gradients;
+    if (names.empty()) {
+      for (const Parameter& parameter : model_.parameters) {
+        if (parameter.trainable) {
+          names.push_back(model_.values[parameter.value].name);
+        }
+      }
+    }
+    for (const std::string& name : names) {
+      const ValueId v = model_.FindValue(name);
+      const ValueKind kind =
+          v == kNoValue ? ValueKind::kComputed : model_.values[v].kind;
+      if (kind != ValueKind::kInput && kind != ValueKind::kParameter) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "gradient of '", name, "': no such input or parameter; there are ",
+            KnownSources()));
+      }
+      if (model_.values[v].type.dtype != DType::kF32) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("gradient of '", name, "': must be f32, is ",
+                         ToString(model_.values[v].type)));
+      }
+      wanted.push_back(mapped_[v]);
+    }
+    ASSIGN_OR_RETURN(std::vector<ValueId> grads,
+                     AppendBackward(step_.graph, ops_, wanted));
+    NodeAppender appender(step_.graph, ops_);
+    for (size_t i = 0; i < grads.size(); ++i) {
+      if (grads[i] == kNoValue) {
+        const TensorType type = step_.graph.values[wanted[i]].type;
+        appender.SetPlace(
+            {Role::kBackward, kNoNode, kNoRegion, "__grad/", names[i]});
+        grads[i] = appender.Add(
+            "Fill", {},
+            {{"dims", type.dims}, {"dtype", type.dtype}, {"value", 0.0f}},
+            1)[0];
+      }
+      step_.results.push_back(
+          {StepResult::Kind::kGradient, names[i], grads[i]});
+    }
+    return appender.status();
+  }
+
+  std::string KnownSources() const {
+    std::vector<std::string> known;
+    for (const Value& value : model_.values) {
+      if ((value.kind == ValueKind::kInput ||
+           value.kind == ValueKind::kParameter) &&
+          value.type.dtype == DType::kF32) {
+        known.push_back(absl::StrCat("'", value.name, "'"));
+      }
+    }
+    return absl::StrJoin(known, ", ");
+  }
+
+  // States whose next content an operator did not write in place.
+  absl::Status AssignStates() {
+    NodeAppender appender(step_.graph, ops_);
+    for (State& state : step_.graph.states) {
+      if (state.next == kNoValue || state.next == state.value) continue;
+      const Value& next = step_.graph.values[state.next];
+      bool in_place = false;
+      if (next.producer != kNoNode) {
+        const Node& node = step_.graph.nodes[next.producer];
+        for (const Overwrite& pair : node.op->must_overwrite) {
+          in_place = in_place || (pair.out == next.output &&
+                                  node.in[pair.in] == state.value);
+        }
+      }
+      if (in_place) continue;
+      SetLabel(appender, state.value);
+      state.next = appender.Add("Assign", {state.value, state.next}, {}, 1)[0];
+    }
+    return appender.status();
+  }
+
+  const Graph& model_;
+  const OpTable& ops_;
+  const StepOptions& options_;
+  const PlanMode mode_;
+  StepGraph step_;
+  std::vector<ValueId> mapped_;
+};
+
+absl::Status Positive(absl::string_view field, double value) {
+  if (value > 0 && std::isfinite(value)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("train config: ", field, " must be positive, got ", value));
+}
+
+absl::Status NotNegative(absl::string_view field, double value) {
+  if (value >= 0 && std::isfinite(value)) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "train config: ", field, " must not be negative, got ", value));
+}
+
+absl::Status Fraction(absl::string_view field, double value) {
+  if (value >= 0 && value < 1) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("train config: ", field, " must be in [0, 1), got ", value));
+}
+
+absl::Status CheckOptimizer(const TrainConfig& config) {
+  switch (config.optimizer_case()) {
+    case TrainConfig::kSgd: {
+      const proto::Sgd& sgd = config.sgd();
+      RETURN_IF_ERROR(NotNegative("sgd.momentum", sgd.momentum()));
+      RETURN_IF_ERROR(NotNegative("sgd.weight_decay", sgd.weight_decay()));
+      if (sgd.nesterov() && (sgd.momentum() <= 0 || sgd.dampening() != 0)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "train config: sgd.nesterov needs momentum > 0 and dampening 0, "
+            "got ",
+            sgd.momentum(), " and ", sgd.dampening()));
+      }
+      return absl::OkStatus();
+    }
+    case TrainConfig::kAdam:
+    case TrainConfig::kAdamw: {
+      const proto::Adam& adam =
+          config.has_adam() ? config.adam() : config.adamw();
+      if (adam.has_beta1()) RETURN_IF_ERROR(Fraction("beta1", adam.beta1()));
+      if (adam.has_beta2()) RETURN_IF_ERROR(Fraction("beta2", adam.beta2()));
+      RETURN_IF_ERROR(NotNegative("epsilon", adam.epsilon()));
+      return NotNegative("weight_decay", adam.weight_decay());
+    }
+    case TrainConfig::kAdagrad: {
+      const proto::Adagrad& adagrad = config.adagrad();
+      RETURN_IF_ERROR(NotNegative("adagrad.lr_decay", adagrad.lr_decay()));
+      RETURN_IF_ERROR(NotNegative("adagrad.epsilon", adagrad.epsilon()));
+      RETURN_IF_ERROR(NotNegative("adagrad.initial_accumulator",
+                                  adagrad.initial_accumulator()));
+      return NotNegative("adagrad.weight_decay", adagrad.weight_decay());
+    }
+    case TrainConfig::kRmsprop: {
+      const proto::RmsProp& rmsprop = config.rmsprop();
+      RETURN_IF_ERROR(NotNegative("rmsprop.alpha", rmsprop.alpha()));
+      RETURN_IF_ERROR(NotNegative("rmsprop.epsilon", rmsprop.epsilon()));
+      RETURN_IF_ERROR(NotNegative("rmsprop.momentum", rmsprop.momentum()));
+      return NotNegative("rmsprop.weight_decay", rmsprop.weight_decay());
+    }
+    case TrainConfig::OPTIMIZER_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError(
+      "train config: no optimizer is set; there are sgd, adam, adamw, adagrad "
+      "and rmsprop");
+}
+
+double BaseLearningRate(const TrainConfig& config) {
+  if (config.schedule().has_lr()) return config.schedule().lr();
+  switch (config.optimizer_case()) {
+    case TrainConfig::kAdagrad:
+    case TrainConfig::kRmsprop:
+      return 1e-2;
+    default:
+      return 1e-3;
+  }
+}
+
+}  // namespace
+
+absl::Status CheckTrainConfig(const TrainConfig& config) {
+  if (config.format_version() != 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("train config: format_version must be 1, got ",
+                     config.format_version()));
+  }
+  RETURN_IF_ERROR(CheckOptimizer(config));
+  const proto::Schedule& schedule = config.schedule();
+  if (schedule.has_lr()) {
+    RETURN_IF_ERROR(NotNegative("schedule.lr", schedule.lr()));
+  }
+  RETURN_IF_ERROR(
+      NotNegative("schedule.warmup_steps", schedule.warmup_steps()));
+  switch (schedule.decay_case()) {
+    case proto::Schedule::kStep:
+      RETURN_IF_ERROR(
+          Positive("schedule.step.every_steps", schedule.step().every_steps()));
+      RETURN_IF_ERROR(
+          NotNegative("schedule.step.factor", schedule.step().factor()));
+      break;
+    case proto::Schedule::kLinear:
+      RETURN_IF_ERROR(Positive("schedule.linear.total_steps",
+                               schedule.linear().total_steps()));
+      break;
+    case proto::Schedule::kCosine:
+      RETURN_IF_ERROR(Positive("schedule.cosine.total_steps",
+                               schedule.cosine().total_steps()));
+      break;
+    default:
+      break;
+  }
+  if (config.has_clip_global_norm()) {
+    RETURN_IF_ERROR(Positive("clip_global_norm", config.clip_global_norm()));
+  }
+  RETURN_IF_ERROR(NotNegative("accumulate_steps", config.accumulate_steps()));
+  for (const proto::Override& override : config.override()) {
+    if (override.has_lr_factor()) {
+      RETURN_IF_ERROR(NotNegative("override.lr_factor", override.lr_factor()));
+    }
+    if (override.has_weight_decay()) {
+      RETURN_IF_ERROR(
+          NotNegative("override.weight_decay", override.weight_decay()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+double LearningRate(const TrainConfig& config, int64_t step) {
+  const proto::Schedule& schedule = config.schedule();
+  const double lr = BaseLearningRate(config);
+  const int64_t warmup = schedule.warmup_steps();
+  if (step < warmup) return lr * (step + 1) / warmup;
+  // Progress of the decay that follows warm-up, in [0, 1].
+  const auto progress = [&](int64_t total) {
+    if (total <= warmup) return 1.0;
+    return std::min(1.0, static_cast<double>(step - warmup) /
+                             static_cast<double>(total - warmup));
+  };
+  switch (schedule.decay_case()) {
+    case proto::Schedule::kStep:
+      return lr * std::pow(schedule.step().factor(),
+                           static_cast<double>(step /
+                                               schedule.step().every_steps()));
+    case proto::Schedule::kLinear: {
+      const double p = progress(schedule.linear().total_steps());
+      return lr * (1 - p + p * schedule.linear().final_factor());
+    }
+    case proto::Schedule::kCosine: {
+      const double p = progress(schedule.cosine().total_steps());
+      const double final_factor = schedule.cosine().final_factor();
+      const double cosine = 0.5 * (1 + std::cos(p * 3.14159265358979323846));
+      return lr * (final_factor + (1 - final_factor) * cosine);
+    }
+    default:
+      return lr;
+  }
+}
+
+absl::StatusOr<StepGraph> BuildStepGraph(const Graph& model, const OpTable& ops,
+                                         const StepOptions& options) {
+  if (options.mode == PlanMode::kTrain ||
+      options.mode == PlanMode::kTrainAccumulate) {
+    RETURN_IF_ERROR(CheckTrainConfig(options.config));
+  }
+  return StepBuilder(model, ops, options).Build();
+}
+
+}  // namespace reprise
