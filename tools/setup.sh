@@ -17,7 +17,7 @@ packages=(
 )
 case "${1-}" in
   "") ;;
-  --all) packages+=(clang clang-format libclang-rt-dev libomp-dev lld llvm) ;;
+  --all) packages+=(clang clang-format git libclang-rt-dev libomp-dev lld llvm) ;;
   *) echo "usage: tools/setup.sh [--all]" >&2; exit 2 ;;
 esac
 
