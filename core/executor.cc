@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/status_macros.h"
+#include "core/thread_scope.h"
 
 namespace reprise {
 
@@ -13,6 +14,7 @@ absl::StatusOr<const Kernel*> KernelCache::Get(const Signature& signature) {
   std::string key = SignatureKey(signature);
   const auto it = kernels_.find(key);
   if (it != kernels_.end()) return it->second.get();
+  const ThreadCountScope threads(env_.threads);
   ASSIGN_OR_RETURN(Kernel kernel, signature.op->build(signature, env_));
   const auto inserted = kernels_.emplace(
       std::move(key), std::make_unique<Kernel>(std::move(kernel)));

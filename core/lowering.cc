@@ -19,6 +19,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "core/status_macros.h"
+#include "core/thread_scope.h"
 
 namespace reprise {
 namespace {
@@ -403,6 +404,7 @@ int64_t CostNanoseconds(const Description& description,
 
 absl::StatusOr<LoweredGraph> Lower(const StepGraph& step, const OpTable& ops,
                                    const LoweringOptions& options) {
+  const ThreadCountScope threads(options.env.threads);
   return Lowerer(step, ops, options).Lower();
 }
 

@@ -1,0 +1,222 @@
+// The trainer: runs the plans of a PlanSet over one arena, step after step.
+//
+// A trainer is made of finished plans (reprise.h makes them). It owns no
+// tensors but the arena, and allocates nothing of size once it exists.
+
+#ifndef CORE_TRAINER_H_
+#define CORE_TRAINER_H_
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "core/executor.h"
+#include "core/graph.h"
+#include "core/load.h"
+#include "core/lowered_graph.h"
+#include "core/op_table.h"
+#include "core/plan.h"
+#include "core/status_macros.h"
+#include "core/train_step.h"
+#include "proto/train.pb.h"
+
+namespace reprise {
+
+// One mode with one binding, planned.
+struct PlannedPass {
+  PlanMode mode = PlanMode::kTrain;
+  Graph model;  // as loaded with this binding
+  StepGraph step;
+  LoweredGraph lowered;
+  Plan plan;
+};
+
+// Everything a trainer runs.
+struct TrainerPlan {
+  std::unique_ptr<OpTable> ops;  // the graphs point into it
+  proto::TrainConfig config;
+  OpEnv env;
+  // The first pass is the one that names parameters and fingerprints.
+  std::vector<std::unique_ptr<PlannedPass>> passes;
+  std::vector<PersistentValue> persistent;
+  int64_t persistent_bytes = 0;
+  int64_t arena_bytes = 0;
+};
+
+// One runnable mode: spans into the arena for its inputs and results.
+class Pass {
+ public:
+  PlanMode mode() const { return planned_->mode; }
+  const std::map<std::string, int64_t>& symbols() const {
+    return planned_->model.symbols;
+  }
+  const PlannedPass& planned() const { return *planned_; }
+  const Plan& plan() const { return planned_->plan; }
+
+  // Returns the bytes of an input, row-major. Written by the caller before
+  // each run: a run may reuse them after the last reader.
+  //
+  //   errors: NotFound naming the inputs there are; InvalidArgument if T is
+  //           not the input's element type.
+  template <typename T>
+  absl::StatusOr<absl::Span<T>> Input(absl::string_view name) {
+    ASSIGN_OR_RETURN(const Place place, FindInput(name, DTypeOf<T>()));
+    return absl::Span<T>(static_cast<T*>(place.data), place.num_elements);
+  }
+
+  // Returns an output or loss of the last run of this pass, row-major; valid
+  // until any pass runs.
+  template <typename T>
+  absl::StatusOr<absl::Span<const T>> Output(absl::string_view name) const {
+    ASSIGN_OR_RETURN(const Place place, FindResult(name, DTypeOf<T>(), false));
+    return absl::Span<const T>(static_cast<const T*>(place.data),
+                               place.num_elements);
+  }
+
+  // Returns the gradient of an input or parameter (mode kGradients).
+  absl::StatusOr<absl::Span<const float>> Gradient(
+      absl::string_view name) const {
+    ASSIGN_OR_RETURN(const Place place, FindResult(name, DType::kF32, true));
+    return absl::Span<const float>(static_cast<const float*>(place.data),
+                                   place.num_elements);
+  }
+
+  // The weighted sum of all losses of the last run; NaN without a loss.
+  float loss() const;
+
+  Executor& executor() { return executor_; }
+
+ private:
+  friend class Trainer;
+  template <typename T>
+  static DType DTypeOf();
+
+  struct Place {
+    void* data;
+    size_t num_elements;
+  };
+  Pass(const PlannedPass* planned, Executor executor, char* arena)
+      : planned_(planned), executor_(std::move(executor)), arena_(arena) {}
+  absl::StatusOr<Place> FindInput(absl::string_view name, DType dtype) const;
+  absl::StatusOr<Place> FindResult(absl::string_view name, DType dtype,
+                                   bool gradient) const;
+
+  const PlannedPass* planned_;
+  Executor executor_;
+  char* arena_;
+};
+
+template <>
+inline DType Pass::DTypeOf<float>() {
+  return DType::kF32;
+}
+template <>
+inline DType Pass::DTypeOf<int32_t>() {
+  return DType::kI32;
+}
+template <>
+inline DType Pass::DTypeOf<int64_t>() {
+  return DType::kI64;
+}
+template <>
+inline DType Pass::DTypeOf<bool>() {
+  return DType::kBool;
+}
+template <>
+inline DType Pass::DTypeOf<uint8_t>() {
+  return DType::kU8;
+}
+
+struct ResumeOptions {
+  // Resume although nodes, attributes or the binding differ (a larger batch,
+  // say): the run goes on, but not with the bits of an uninterrupted one.
+  bool allow_different_math = false;
+};
+
+// One call at a time, from any thread. Two trainers do not disturb each other.
+class Trainer {
+ public:
+  // Builds every kernel and writes the initial parameters.
+  //
+  //   arena: 64-byte aligned, at least plan.arena_bytes, outlives the trainer;
+  //          empty: the trainer allocates it.
+  //   errors: InvalidArgument for an arena that is too small or unaligned,
+  //           with the numbers; those of the kernels.
+  static absl::StatusOr<std::unique_ptr<Trainer>> Create(
+      TrainerPlan plan, absl::Span<char> arena = {});
+  ~Trainer();
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  // The pass that the next Step() runs. Without gradient accumulation always
+  // the same one.
+  Pass& next();
+
+  // Returns the pass of a mode and binding, or NotFound naming those there
+  // are. Symbols not named stand for their value in the first pass.
+  absl::StatusOr<Pass*> Find(PlanMode mode, const Bindings& symbols = {});
+
+  // Runs one training step (with accumulation: one micro-step, every K-th
+  // with an update) on the inputs written to next().
+  //
+  //   errors: FailedPrecondition if the loss is not finite; parameters, state
+  //           and the step count are untouched.
+  absl::Status Step();
+
+  // The same on another binding, e.g. the last partial batch.
+  absl::Status Step(Pass& pass);
+
+  // Runs a pass that trains nothing.
+  absl::Status Run(Pass& pass);
+
+  // Optimizer steps completed.
+  int64_t step() const { return step_; }
+  double learning_rate() const { return LearningRate(plan_.config, step_); }
+
+  // Returns a persistent value's content, row-major, by its name.
+  absl::StatusOr<absl::Span<float>> Persistent(absl::string_view name);
+
+  // Parameters and states as safetensors. Loading wants every name, with its
+  // type, and no other: NotFound or InvalidArgument list what differs.
+  absl::Status SaveWeights(const std::string& path) const;
+  absl::Status LoadWeights(const std::string& path);
+
+  // Everything that a bit-equal continuation needs.
+  absl::Status SaveCheckpoint(const std::string& path) const;
+
+  // errors: FailedPrecondition naming what differs; nothing is changed then.
+  absl::Status Resume(const std::string& path,
+                      const ResumeOptions& options = {});
+
+  const TrainerPlan& plan() const { return plan_; }
+  int64_t arena_bytes() const { return plan_.arena_bytes; }
+
+  // Heap held besides the arena: kernels and tables, as the allocator counts.
+  int64_t engine_bytes() const { return engine_bytes_; }
+  int64_t num_kernels() const { return kernels_.size(); }
+
+ private:
+  explicit Trainer(TrainerPlan plan);
+  absl::Status Initialize();
+  void WriteScalars();
+  char* Address(const PersistentValue& value) const;
+
+  TrainerPlan plan_;
+  KernelCache kernels_;
+  std::vector<Pass> passes_;
+  char* arena_ = nullptr;
+  void* owned_ = nullptr;  // the arena, if the trainer allocated it
+  int64_t step_ = 0;
+  int64_t micro_step_ = 0;
+  int64_t engine_bytes_ = 0;
+};
+
+}  // namespace reprise
+
+#endif  // CORE_TRAINER_H_

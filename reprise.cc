@@ -1,0 +1,147 @@
+#include "reprise.h"
+
+#include <algorithm>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "core/lowering.h"
+#include "core/proto_file.h"
+#include "core/status_macros.h"
+#include "ops/all_ops.h"
+
+namespace reprise {
+namespace {
+
+// Plans the passes of one trainer, one after the other, over one persistent
+// segment that the first of them fixes.
+class PassPlanner {
+ public:
+  PassPlanner(const proto::Graph& graph, const proto::TrainConfig& config,
+              const TrainerOptions& options)
+      : graph_(graph), options_(options) {
+    plan_.ops = MakeOpTable();
+    plan_.config = config;
+    plan_.env.threads =
+        options.threads > 0
+            ? options.threads
+            : std::max(1,
+                       static_cast<int>(std::thread::hardware_concurrency()));
+    lowering_.env = plan_.env;
+    lowering_.fusion = options.fusion;
+    lowering_.machine = options.machine.format_version() == 0 ? DefaultMachine()
+                                                              : options.machine;
+  }
+
+  absl::Status AddPass(PlanMode mode, const Bindings& symbols,
+                       const std::vector<std::string>& gradients = {}) {
+    auto pass = std::make_unique<PlannedPass>();
+    pass->mode = mode;
+    Bindings bindings = options_.symbols;
+    for (const auto& [name, value] : symbols) bindings[name] = value;
+    ASSIGN_OR_RETURN(pass->model,
+                     LoadGraph(graph_, *plan_.ops, bindings, options_.source));
+    StepOptions step;
+    step.mode = mode;
+    step.config = plan_.config;
+    step.gradients = gradients;
+    ASSIGN_OR_RETURN(pass->step, BuildStepGraph(pass->model, *plan_.ops, step));
+    ASSIGN_OR_RETURN(pass->lowered, Lower(pass->step, *plan_.ops, lowering_));
+    if (plan_.passes.empty()) {
+      plan_.persistent = PlacePersistent(pass->step.graph, pass->lowered);
+      for (const PersistentValue& value : plan_.persistent) {
+        plan_.persistent_bytes = std::max(plan_.persistent_bytes,
+                                          value.offset + AlignUp(value.bytes));
+      }
+    }
+    ASSIGN_OR_RETURN(PlanResult planned,
+                     MakePlan(pass->step.graph, pass->lowered, mode,
+                              plan_.persistent, options_.plan));
+    pass->plan = std::move(planned.plan);
+    plan_.arena_bytes = std::max(plan_.arena_bytes, pass->plan.end_bytes);
+    plan_.passes.push_back(std::move(pass));
+    reports_.push_back(std::move(planned.report));
+    return absl::OkStatus();
+  }
+
+  PlannedTrainer Finish() {
+    return PlannedTrainer{std::move(plan_), std::move(reports_)};
+  }
+
+ private:
+  const proto::Graph& graph_;
+  const TrainerOptions& options_;
+  LoweringOptions lowering_;
+  TrainerPlan plan_;
+  std::vector<PlanReport> reports_;
+};
+
+}  // namespace
+
+std::unique_ptr<OpTable> MakeOpTable() {
+  return std::make_unique<OpTable>(AllOps());
+}
+
+absl::StatusOr<PlannedTrainer> PlanTrainer(const proto::Graph& graph,
+                                           const proto::TrainConfig& config,
+                                           const TrainerOptions& options) {
+  PassPlanner planner(graph, config, options);
+  std::vector<Bindings> bindings = {{}};
+  bindings.insert(bindings.end(), options.more_symbols.begin(),
+                  options.more_symbols.end());
+  for (const Bindings& symbols : bindings) {
+    RETURN_IF_ERROR(planner.AddPass(PlanMode::kTrain, symbols));
+    if (config.accumulate_steps() > 1) {
+      RETURN_IF_ERROR(planner.AddPass(PlanMode::kTrainAccumulate, symbols));
+    }
+    if (options.evaluate) {
+      RETURN_IF_ERROR(planner.AddPass(PlanMode::kEvaluate, symbols));
+    }
+  }
+  return planner.Finish();
+}
+
+absl::StatusOr<PlannedTrainer> PlanRunner(
+    const proto::Graph& graph, PlanMode mode,
+    const std::vector<std::string>& gradients, const TrainerOptions& options) {
+  if (mode == PlanMode::kTrain || mode == PlanMode::kTrainAccumulate) {
+    return absl::InvalidArgumentError("PlanRunner takes no training mode");
+  }
+  PassPlanner planner(graph, proto::TrainConfig(), options);
+  std::vector<Bindings> bindings = {{}};
+  bindings.insert(bindings.end(), options.more_symbols.begin(),
+                  options.more_symbols.end());
+  for (const Bindings& symbols : bindings) {
+    RETURN_IF_ERROR(planner.AddPass(mode, symbols, gradients));
+  }
+  return planner.Finish();
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(
+    const proto::Graph& graph, const proto::TrainConfig& config,
+    const TrainerOptions& options) {
+  ASSIGN_OR_RETURN(PlannedTrainer planned, PlanTrainer(graph, config, options));
+  return Trainer::Create(std::move(planned.plan));
+}
+
+absl::StatusOr<std::unique_ptr<Trainer>> MakeRunner(
+    const proto::Graph& graph, PlanMode mode,
+    const std::vector<std::string>& gradients, const TrainerOptions& options) {
+  ASSIGN_OR_RETURN(PlannedTrainer planned,
+                   PlanRunner(graph, mode, gradients, options));
+  return Trainer::Create(std::move(planned.plan));
+}
+
+absl::StatusOr<proto::TrainConfig> ReadTrainConfig(const std::string& path) {
+  proto::TrainConfig config;
+  RETURN_IF_ERROR(ReadProtoFile(path, config));
+  const absl::Status status = CheckTrainConfig(config);
+  if (!status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat(path, ": ", status.message()));
+  }
+  return config;
+}
+
+}  // namespace reprise

@@ -1,0 +1,101 @@
+// Reprise: trains neural networks from a serialized graph, on the CPU, inside
+// one block of memory whose every byte is planned before the first step.
+//
+// This header is what an embedding program needs:
+//
+//   ASSIGN_OR_RETURN(proto::Graph graph, ReadGraphFile("model.textproto"));
+//   ASSIGN_OR_RETURN(proto::TrainConfig config, ReadTrainConfig("adam..."));
+//   TrainerOptions options;
+//   options.symbols = {{"batch", 64}};
+//   options.plan.budget_bytes = int64_t{512} << 20;
+//   ASSIGN_OR_RETURN(std::unique_ptr<Trainer> trainer,
+//                    MakeTrainer(graph, config, options));
+//   ASSIGN_OR_RETURN(absl::Span<float> x, trainer->next().Input<float>("x"));
+//   ... fill x and the labels ...
+//   RETURN_IF_ERROR(trainer->Step());
+//   float loss = trainer->next().loss();
+//
+// It wires the stages together: core/load, core/train_step, core/lowering,
+// planner/, core/trainer.
+
+#ifndef REPRISE_H_
+#define REPRISE_H_
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/load.h"
+#include "core/trainer.h"
+#include "planner/planner.h"
+#include "proto/graph.pb.h"
+#include "proto/machine.pb.h"
+#include "proto/train.pb.h"
+
+namespace reprise {
+
+// Returns the table of all operators.
+std::unique_ptr<OpTable> MakeOpTable();
+
+struct TrainerOptions {
+  // Values for the graph's symbols; others keep their defaults.
+  Bindings symbols;
+
+  // Further bindings that share the arena: each gets a training pass and an
+  // evaluation pass, e.g. {{"batch", 37}} for a last partial batch.
+  std::vector<Bindings> more_symbols;
+
+  // Threads of every kernel; 0: one for each core.
+  int threads = 0;
+
+  bool evaluate = true;  // plan evaluation passes too
+  bool fusion = true;
+  PlanOptions plan;
+
+  // Rates for the cost model; the compiled-in table if left empty.
+  proto::Machine machine;
+
+  // Named at the start of errors about the graph.
+  std::string source = "graph";
+};
+
+// Everything decided before memory is taken.
+struct PlannedTrainer {
+  TrainerPlan plan;
+  std::vector<PlanReport> reports;  // of plan.passes, in order
+};
+
+// Loads, differentiates, lowers and plans: one training pass (two where the
+// config accumulates gradients) and one evaluation pass a binding.
+//
+//   errors: those of LoadGraph, BuildStepGraph, Lower and MakePlan.
+absl::StatusOr<PlannedTrainer> PlanTrainer(const proto::Graph& graph,
+                                           const proto::TrainConfig& config,
+                                           const TrainerOptions& options);
+
+// The same, without training: a forward pass (mode kEvaluate, or kForward with
+// training semantics), or kGradients with the gradients of `gradients`
+// (inputs and parameters; empty: all trainable parameters).
+absl::StatusOr<PlannedTrainer> PlanRunner(
+    const proto::Graph& graph, PlanMode mode,
+    const std::vector<std::string>& gradients, const TrainerOptions& options);
+
+// PlanTrainer, and a trainer that owns its arena.
+absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(
+    const proto::Graph& graph, const proto::TrainConfig& config,
+    const TrainerOptions& options);
+
+// PlanRunner likewise: use Trainer::next() and Trainer::Run().
+absl::StatusOr<std::unique_ptr<Trainer>> MakeRunner(
+    const proto::Graph& graph, PlanMode mode,
+    const std::vector<std::string>& gradients, const TrainerOptions& options);
+
+// Returns the train config in `path`, checked: text if the name ends in
+// .textproto, binary otherwise.
+absl::StatusOr<proto::TrainConfig> ReadTrainConfig(const std::string& path);
+
+}  // namespace reprise
+
+#endif  // REPRISE_H_
