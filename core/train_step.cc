@@ -206,7 +206,8 @@ class StepBuilder {
     NodeAppender appender(graph, ops_);
     appender.SetPlace({Role::kForward, kNoNode, kNoRegion, "__", "loss"});
     ValueId total = terms[0];
-    if (terms.size() > 1 || weights[0] != 1) {
+    if (terms.size() > 1 || weights[0] != 1 ||
+        graph.values[total].type.rank() != 0) {
       total = appender.Add("WeightedSum", terms, {{"weights", weights}}, 1,
                            {"__total_loss"})[0];
     }
