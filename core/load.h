@@ -27,8 +27,7 @@ absl::StatusOr<proto::Graph> ReadGraphFile(const std::string& path);
 
 // Writes `graph` in the format that the name asks for; the old file or the new
 // one stands, whole.
-absl::Status WriteGraphFile(const proto::Graph& graph,
-                            const std::string& path);
+absl::Status WriteGraphFile(const proto::Graph& graph, const std::string& path);
 
 // Returns the checked graph: symbols bound, nodes sorted (stably, producers
 // first), types inferred, attributes complete, regions judged.
