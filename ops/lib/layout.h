@@ -2,7 +2,7 @@
 //
 // "" is dense row-major. "acdb" is a permutation: the axes from the outermost
 // to the innermost, axis 0 being `a`. Anything with digits, such as "Acdb64a",
-// is blocked and may be padded; only oneDNN reads and writes those.
+// is blocked and may be padded; only oneDNN reads and writes those (onednn.h).
 
 #ifndef OPS_LIB_LAYOUT_H_
 #define OPS_LIB_LAYOUT_H_

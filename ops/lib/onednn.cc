@@ -4,6 +4,7 @@
 
 #include <cstddef>
 
+#include "absl/strings/numbers.h"
 #include "core/status_macros.h"
 #include "oneapi/dnnl/dnnl_debug.h"
 
@@ -94,7 +95,34 @@ memory::data_type DataType(DType dtype) {
   return memory::data_type::undef;
 }
 
+int64_t GroupsOf(const Layout& layout) {
+  const size_t colon = layout.format.find(':');
+  int64_t groups = 1;
+  if (colon != std::string::npos) {
+    REPRISE_CHECK(absl::SimpleAtoi(layout.format.substr(0, colon), &groups));
+  }
+  return groups;
+}
+
+Layout WithGroups(const Layout& layout, int64_t groups) {
+  if (layout.row_major() || groups == 1) return layout;
+  return Layout{absl::StrCat(groups, ":", layout.format)};
+}
+
+TensorType SplitGroups(const TensorType& weights, int64_t groups) {
+  TensorType split = weights;
+  if (groups == 1) return split;
+  split.dims[0] /= groups;
+  split.dims.insert(split.dims.begin(), groups);
+  return split;
+}
+
 absl::StatusOr<Md> Desc(const TensorType& type, const Layout& layout) {
+  const size_t colon = layout.format.find(':');
+  if (colon != std::string::npos) {
+    return Desc(SplitGroups(type, GroupsOf(layout)),
+                Layout{layout.format.substr(colon + 1)});
+  }
   const memory::dims dims = AtLeast1d(type.dims);
   const memory::data_type element = DataType(type.dtype);
   if (layout.row_major()) return RowMajorDesc(dims, element);

@@ -68,6 +68,13 @@ class Session {
 // Returns oneDNN's element type; undef where it has none (i64, bool).
 dnnl::memory::data_type DataType(DType dtype);
 
+// Weights [o, i, ..] of a convolution in groups are [groups, o / groups, i, ..]
+// to oneDNN. A layout of that tensor names the groups before the tag, such as
+// "8:Abcde16a".
+int64_t GroupsOf(const Layout& layout);  // 1 if it names none
+Layout WithGroups(const Layout& layout, int64_t groups);
+TensorType SplitGroups(const TensorType& weights, int64_t groups);
+
 // Returns the descriptor of a tensor; a scalar has dims {1}.
 //
 //   errors: Internal if the format is no oneDNN tag of that rank.
