@@ -81,7 +81,7 @@ void Executor::RunStep(int step) {
 }
 
 void Executor::RunRange(int begin, int end) {
-  if (step_nanoseconds_.empty()) {
+  if (step_nanoseconds_.empty() && !step_hook_) {
     for (int i = begin; i < end; ++i) RunStep(i);
     return;
   }
@@ -90,9 +90,12 @@ void Executor::RunRange(int begin, int end) {
   for (int i = begin; i < end; ++i) {
     RunStep(i);
     const Clock::time_point after = Clock::now();
-    step_nanoseconds_[i] +=
-        std::chrono::duration_cast<std::chrono::nanoseconds>(after - before)
-            .count();
+    if (!step_nanoseconds_.empty()) {
+      step_nanoseconds_[i] +=
+          std::chrono::duration_cast<std::chrono::nanoseconds>(after - before)
+              .count();
+    }
+    if (step_hook_) step_hook_(i);
     before = after;
   }
 }

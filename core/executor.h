@@ -4,9 +4,11 @@
 #define CORE_EXECUTOR_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -50,8 +52,11 @@ class Executor {
 
   int num_steps() const { return static_cast<int>(steps_.size()); }
 
-  // Runs one step, for tests that look between steps.
-  void RunStep(int step);
+  // From now on `Run` calls `hook` with each step's index after it has run;
+  // for whoever looks between steps.
+  void SetStepHook(std::function<void(int step)> hook) {
+    step_hook_ = std::move(hook);
+  }
 
   // From now on `Run` adds up the nanoseconds of each step.
   void EnableTiming() { step_nanoseconds_.assign(steps_.size(), 0); }
@@ -70,11 +75,13 @@ class Executor {
   };
 
   void RunRange(int begin, int end);
+  void RunStep(int step);
   absl::Status CheckGuard() const;
 
   std::vector<BoundStep> steps_;
   std::vector<void*> addresses_;  // of all operands, step after step
   std::vector<int64_t> step_nanoseconds_;
+  std::function<void(int)> step_hook_;
   int guard_step_ = -1;
   const float* guard_ = nullptr;
 };
