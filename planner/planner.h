@@ -13,9 +13,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "core/graph.h"
 #include "core/lowered_graph.h"
 #include "core/plan.h"
@@ -34,19 +36,28 @@ struct PlanOptions {
 
 // A forward value that backward nodes or replays read.
 struct Residual {
-  std::string value;     // logical name
+  std::string value;  // logical name
   LoweredValueId lowered = -1;
-  TensorType type;       // logical
-  int64_t bytes = 0;     // that keeping it adds; 0: input or parameter
-  std::string producer;  // node name; empty for inputs and parameters
-  std::string producer_op;           // operator name
+  TensorType type;          // logical
+  int64_t bytes = 0;        // that keeping it adds; 0: input or parameter
+  std::string producer;     // node name; empty for inputs and parameters
+  std::string producer_op;  // operator name
   std::vector<std::string> readers;  // logical nodes whose backward reads it
   std::string region;                // innermost of the producer; empty: none
   std::string reason;
   bool workspace = false;  // a statistic or workspace of its producer
 };
 
-enum class Verdict : uint8_t { kNoEffect, kSaves, kCostsMore };
+// What a region does to the plan, against saving everything in its place and
+// all other regions as they are.
+enum class Verdict : uint8_t {
+  kNoEffect,   // the same residuals, the same replays
+  kSaves,      // the peak is lower with the region
+  kCostsMore,  // it is not
+  kNotJudged,  // left out: so many regions that judging would take too long
+};
+
+// Returns e.g. "no effect".
 std::string ToString(Verdict verdict);
 
 struct RegionReport {
@@ -91,8 +102,8 @@ struct PlanReport {
   int64_t cost_nanoseconds = 0;    // of all other steps
   int64_t library_heap_bytes = 0;  // largest of any step
   int64_t naive_bytes = 0;         // of MakeNaivePlan
-  std::string order;      // which order won
-  std::string placement;  // which placement won
+  std::string order;               // which order won
+  std::string placement;           // which placement won
   bool placement_optimal = false;  // arena = lower bound
   std::vector<std::string> notes;  // e.g. annotations without effect
 };

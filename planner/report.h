@@ -1,0 +1,56 @@
+// What a plan's reader wants to know: who keeps what, and what it costs.
+
+#ifndef PLANNER_REPORT_H_
+#define PLANNER_REPORT_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "core/graph.h"
+#include "core/lowered_graph.h"
+#include "planner/liveness.h"
+#include "planner/order.h"
+#include "planner/planner.h"
+#include "planner/regions.h"
+#include "planner/task_graph.h"
+
+namespace reprise {
+
+// Everything a report is made of. All of it must outlive the calls below.
+struct PlanParts {
+  const Graph& step_graph;
+  const LoweredGraph& graph;
+  const Regions& regions;
+  const Resolution& resolution;
+  const Order& order;
+  const Liveness& liveness;
+};
+
+// Returns the forward values whose forward content backward nodes or replays
+// read, inputs and parameters too, in the order in which they are made.
+std::vector<Residual> ListResiduals(const PlanParts& parts);
+
+struct LedgerOptions {
+  LivenessOptions liveness;
+
+  // Node visits that all regions together may cost; regions beyond that stay
+  // without a verdict.
+  int64_t max_work = 400'000'000;
+};
+
+// Returns what each region of the step graph changes, all others as they are.
+absl::StatusOr<std::vector<RegionReport>> MakeLedger(
+    const PlanParts& parts, const LedgerOptions& options);
+
+// Returns what lives at the peak step, largest first.
+//
+//   persistent: the segment's values; of these, the ones of this graph count.
+std::vector<LiveAtPeak> ListLiveAtPeak(const PlanParts& parts);
+
+// Returns the sums of `live` by class.
+BytesByClass SumByClass(absl::Span<const LiveAtPeak> live);
+
+}  // namespace reprise
+
+#endif  // PLANNER_REPORT_H_
