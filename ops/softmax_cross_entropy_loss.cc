@@ -232,10 +232,10 @@ std::vector<ValueId> Grad(GradBuilder& b) {
 }
 
 // `scores` and `labels`: their places among the operands.
-LabelLoss LossOf(const Signature& signature, int scores) {
+LabelLoss LossOf(const Signature& signature, int scores, const Layout& layout) {
   return LabelLossOf(signature.attrs, signature.in[scores],
                      signature.in[scores + 1],
-                     !signature.in_layouts[scores].row_major());
+                     IsChannelsLast(signature.in[scores].dims, layout));
 }
 
 LabelOperands OperandsOf(const Buffers& buffers, int scores,
@@ -252,19 +252,20 @@ LabelOperands OperandsOf(const Buffers& buffers, int scores,
 // Scores in channels-last order stay so: their rows of classes are dense.
 Layout ScoresLayout(const Signature& offered, int scores) {
   const Layout& layout = offered.in_layouts[scores];
-  return layout == ChannelsLast(offered.in[scores].rank()) ? layout : Layout();
+  return IsChannelsLast(offered.in[scores].dims, layout) ? layout : Layout();
 }
 
 absl::StatusOr<Description> Describe(const Signature& offered, const OpEnv&) {
   Description description = DescribeRowMajor(offered, "hwy:softmax_loss",
                                              8 * offered.in[0].num_elements());
   description.in_layouts[0] = ScoresLayout(offered, 0);
-  description.scratchpad_bytes = LossScratchpadBytes(LossOf(offered, 0));
+  description.scratchpad_bytes =
+      LossScratchpadBytes(LossOf(offered, 0, description.in_layouts[0]));
   return description;
 }
 
 absl::StatusOr<Kernel> Build(const Signature& signature, const OpEnv& env) {
-  const LabelLoss loss = LossOf(signature, 0);
+  const LabelLoss loss = LossOf(signature, 0, signature.in_layouts[0]);
   const size_t num_inputs = signature.in.size();
   const int threads = env.threads;
   return Kernel{[=](const Buffers& buffers) {
@@ -298,7 +299,7 @@ absl::StatusOr<Description> GradDescribe(const Signature& offered,
 }
 
 absl::StatusOr<Kernel> GradBuild(const Signature& signature, const OpEnv& env) {
-  const LabelLoss loss = LossOf(signature, 1);
+  const LabelLoss loss = LossOf(signature, 1, signature.in_layouts[1]);
   const size_t num_inputs = signature.in.size();
   const int threads = env.threads;
   return Kernel{[=](const Buffers& buffers) {
