@@ -38,10 +38,16 @@ namespace {
 using dnnl::normalization_flags;
 using dnnl::prop_kind;
 
-constexpr normalization_flags kAffine =
-    normalization_flags::use_scale | normalization_flags::use_shift;
-constexpr normalization_flags kAffineOfGivenStatistics =
-    kAffine | normalization_flags::use_global_stats;
+// Where mean and variance come from.
+enum class Statistics : uint8_t { kOfBatch, kGiven };
+
+normalization_flags FlagsOf(Statistics statistics) {
+  const normalization_flags affine =
+      normalization_flags::use_scale | normalization_flags::use_shift;
+  return statistics == Statistics::kOfBatch
+             ? affine
+             : affine | normalization_flags::use_global_stats;
+}
 
 // Judges x and the per-channel operands, which are all the others.
 absl::Status CheckOperands(absl::string_view op, const TensorType& x,
@@ -161,18 +167,14 @@ void ZeroFill(const Buffers& buffers, int output, int64_t count) {
 // Forward: BatchNormalizationTraining(x, scale, b): y, mean, var, and
 // BatchNormalizationInference(x, scale, b, mean, var): y.
 
-enum class Statistics : uint8_t { kOfBatch, kGiven };
-
 dnnl::batch_normalization_forward::primitive_desc ForwardDesc(
     const onednn::Session& session, const Form& form, float epsilon,
     Statistics statistics) {
-  return statistics == Statistics::kOfBatch
-             ? onednn::BatchNormForwardDesc(session,
-                                            prop_kind::forward_training,
-                                            form.XDesc(), epsilon, kAffine)
-             : onednn::BatchNormForwardDesc(
-                   session, prop_kind::forward_inference, form.XDesc(), epsilon,
-                   kAffineOfGivenStatistics);
+  const prop_kind kind = statistics == Statistics::kOfBatch
+                             ? prop_kind::forward_training
+                             : prop_kind::forward_inference;
+  return onednn::BatchNormForwardDesc(session, kind, form.XDesc(), epsilon,
+                                      FlagsOf(statistics));
 }
 
 InferredTypes TrainingInfer(const OpArgs& args) {
@@ -280,7 +282,8 @@ dnnl::batch_normalization_backward::primitive_desc BackwardDesc(
     const onednn::Session& session, const Form& form, const Attrs& attrs) {
   const float epsilon = attrs.Float("epsilon");
   const normalization_flags flags =
-      attrs.Bool("given_statistics") ? kAffineOfGivenStatistics : kAffine;
+      FlagsOf(attrs.Bool("given_statistics") ? Statistics::kGiven
+                                             : Statistics::kOfBatch);
   const auto forward = onednn::BatchNormForwardDesc(
       session, prop_kind::forward_training, form.XDesc(), epsilon, flags);
   return onednn::BatchNormBackwardDesc(session, prop_kind::backward, forward,
