@@ -208,12 +208,19 @@ std::vector<int64_t> RowSet::Shuffled(uint64_t seed, int64_t epoch) const {
     rows = rows_;
   }
   draws.Shuffle(rows);
+  rows.resize(epoch_size());
   return rows;
 }
 
 int64_t RowSet::size() const {
   if (window_ == 0) return static_cast<int64_t>(rows_.size());
   return std::max<int64_t>(0, (end_ - begin_ - 1) / window_);
+}
+
+int64_t RowSet::epoch_size() const {
+  if (window_ == 0) return size();
+  // The latest first window starts at byte window - 1.
+  return std::max<int64_t>(1, (end_ - begin_ - window_) / window_);
 }
 
 absl::StatusOr<Dataset> Dataset::Load(const DataOptions& options,

@@ -52,6 +52,10 @@ class RowSet {
 
   int64_t size() const;  // of InOrder()
 
+  // Of Shuffled(), in every epoch: of a text, as many windows as fit wherever
+  // the first one starts.
+  int64_t epoch_size() const;
+
  private:
   std::vector<int64_t> Windows(int64_t phase) const;
 

@@ -1,0 +1,57 @@
+#include "tools/commands/command.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace reprise {
+namespace {
+
+constexpr int kInputIsWrong = 1;
+constexpr int kUsageIsWrong = 2;
+
+std::vector<std::unique_ptr<Command>> MakeCommands() {
+  std::vector<std::unique_ptr<Command>> commands;
+  commands.push_back(MakeCheckCommand());
+  commands.push_back(MakeResidualsCommand());
+  commands.push_back(MakePlanCommand());
+  commands.push_back(MakeRunCommand());
+  commands.push_back(MakeTrainCommand());
+  commands.push_back(MakeEvalCommand());
+  commands.push_back(MakeBenchCommand());
+  return commands;
+}
+
+}  // namespace
+
+int RunCommandLine(std::vector<std::string> args, const Console& console) {
+  CLI::App app("Trains neural networks in one planned block of memory.",
+               "reprise");
+  app.require_subcommand(1);
+  const std::vector<std::unique_ptr<Command>> commands = MakeCommands();
+  std::vector<std::pair<CLI::App*, Command*>> entries;
+  for (const std::unique_ptr<Command>& command : commands) {
+    CLI::App* const sub = app.add_subcommand(command->name(), command->help());
+    command->AddOptions(*sub);
+    entries.emplace_back(sub, command.get());
+  }
+
+  // CLI11 takes arguments from the end, and reports by exceptions.
+  std::reverse(args.begin(), args.end());
+  try {
+    app.parse(std::move(args));
+  } catch (const CLI::ParseError& error) {
+    const int code = app.exit(error, console.out, console.err);
+    return code == 0 ? 0 : kUsageIsWrong;
+  }
+  for (const auto& [sub, command] : entries) {
+    if (!sub->parsed()) continue;
+    const absl::Status status = command->Run(console);
+    if (status.ok()) return 0;
+    console.err << "reprise " << command->name() << ": " << status.message()
+                << "\n";
+    return kInputIsWrong;
+  }
+  return kUsageIsWrong;
+}
+
+}  // namespace reprise

@@ -1,0 +1,136 @@
+#include "tools/commands/flags.h"
+
+#include <cmath>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "core/status_macros.h"
+#include "tools/commands/size.h"
+
+namespace reprise {
+namespace {
+
+// What CLI11 wants of a check: empty text, or what is wrong.
+std::string CheckBinding(const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '=');
+  int64_t value = 0;
+  if (parts.size() == 2 && !parts[0].empty() &&
+      absl::SimpleAtoi(parts[1], &value) && value >= 0) {
+    return "";
+  }
+  return absl::StrCat("'", text, "' is not SYMBOL=NUMBER");
+}
+
+std::string CheckSize(const std::string& text) {
+  return std::string(ParseSize(text).status().message());
+}
+
+}  // namespace
+
+void ModelFlags::Add(CLI::App& app) {
+  app.add_option("MODEL", model, "Graph file: .textproto or .pb")->required();
+  app.add_option("--set", sets, "Value of a symbol, e.g. --set batch=64")
+      ->type_name("SYMBOL=N")
+      ->check(CheckBinding)
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  app.add_option("--threads", threads, "Threads; 0: one for each core")
+      ->check(CLI::Range(0, 1024));
+  app.add_flag("--no-fusion", no_fusion, "Keep every node a kernel of its own");
+}
+
+Bindings ModelFlags::symbols() const {
+  Bindings bindings;
+  for (const std::string& set : sets) {
+    const std::vector<std::string> parts = absl::StrSplit(set, '=');
+    int64_t value = 0;
+    REPRISE_CHECK(absl::SimpleAtoi(parts[1], &value));
+    bindings[parts[0]] = value;
+  }
+  return bindings;
+}
+
+TrainerOptions ModelFlags::trainer_options() const {
+  TrainerOptions options;
+  options.symbols = symbols();
+  options.threads = threads;
+  options.fusion = !no_fusion;
+  options.source = model;
+  return options;
+}
+
+void FormatFlag::Add(CLI::App& app) {
+  app.add_option("--format", format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+}
+
+void ConfigFlags::Add(CLI::App& app) {
+  app.add_option("--config", config, "Train config file (proto/train.proto)");
+  app.add_option("--optimizer", optimizer,
+                 "In place of the config's: adam (without a config the "
+                 "default), adamw, sgd, adagrad or rmsprop")
+      ->check(CLI::IsMember({"adam", "adamw", "sgd", "adagrad", "rmsprop"}));
+  app.add_option_function<float>(
+         "--lr", [this](float value) { lr = value; },
+         "Learning rate, in place of the config's")
+      ->check(CLI::PositiveNumber);
+  app.add_option_function<uint64_t>(
+      "--seed", [this](uint64_t value) { seed = value; },
+      "Seed of weights, dropout, split and order, in place of the config's");
+}
+
+absl::StatusOr<proto::TrainConfig> ConfigFlags::Read() const {
+  proto::TrainConfig read;
+  if (config.empty()) {
+    read.set_format_version(1);
+    read.mutable_adam();
+  } else {
+    ASSIGN_OR_RETURN(read, ReadTrainConfig(config));
+  }
+  if (optimizer == "adam") {
+    read.mutable_adam()->Clear();
+  } else if (optimizer == "adamw") {
+    read.mutable_adamw()->Clear();
+  } else if (optimizer == "sgd") {
+    read.mutable_sgd()->Clear();
+  } else if (optimizer == "adagrad") {
+    read.mutable_adagrad()->Clear();
+  } else if (optimizer == "rmsprop") {
+    read.mutable_rmsprop()->Clear();
+  }
+  if (lr.has_value()) read.mutable_schedule()->set_lr(*lr);
+  if (seed.has_value()) read.set_seed(*seed);
+  return read;
+}
+
+void BudgetFlags::Add(CLI::App& app) {
+  app.add_option_function<std::string>(
+         "--budget",
+         [this](const std::string& text) { budget_bytes = *ParseSize(text); },
+         "Most bytes of the arena, e.g. 512MiB")
+      ->type_name("SIZE")
+      ->check(CheckSize);
+  app.add_flag("--strict", strict,
+               "Refuse kernels that take heap during a step");
+}
+
+void BudgetFlags::Apply(PlanOptions& options) const {
+  options.budget_bytes = budget_bytes;
+  options.strict = strict;
+}
+
+void DataFlags::Add(CLI::App& app) {
+  app.add_option("--data", data,
+                 ".npz, .csv[.gz], idx or .npy pair (features,labels), or text")
+      ->required();
+  app.add_option_function<float>(
+      "--scale", [this](float value) { scale = value; },
+      "Factor of the features (.csv, idx, .npy); idx bytes: 1/255");
+  app.add_option("--holdout", holdout,
+                 "Fraction of the rows held out, drawn by the seed; of a text, "
+                 "the end")
+      ->check(CLI::Range(0.0, 1.0));
+}
+
+}  // namespace reprise

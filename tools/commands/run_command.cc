@@ -1,0 +1,337 @@
+// `reprise run`: one forward pass, and gradients, on given data.
+
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <map>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "core/file.h"
+#include "core/status_macros.h"
+#include "tools/commands/command.h"
+#include "tools/commands/flags.h"
+#include "tools/commands/report.h"
+#include "tools/data/gzip.h"
+#include "tools/data/npy.h"
+
+namespace reprise {
+namespace {
+
+// The most elements that are printed one by one.
+constexpr int64_t kMostPrinted = 64;
+
+std::string CheckNameAndFile(const std::string& text) {
+  const size_t at = text.find('=');
+  if (at != std::string::npos && at > 0 && at + 1 < text.size()) return "";
+  return absl::StrCat("'", text, "' is not NAME=FILE.npy");
+}
+
+// One result of a run.
+struct Result {
+  std::string name;
+  bool gradient = false;
+  Array array;
+};
+
+template <typename T>
+absl::StatusOr<absl::Span<char>> InputBytes(const std::string& name,
+                                            Pass& pass) {
+  ASSIGN_OR_RETURN(const absl::Span<T> elements, pass.Input<T>(name));
+  return absl::Span<char>(reinterpret_cast<char*>(elements.data()),
+                          elements.size() * sizeof(T));
+}
+
+absl::Status WriteInput(const std::string& name, const Array& array,
+                        Pass& pass) {
+  absl::StatusOr<absl::Span<char>> bytes;
+  switch (array.type.dtype) {
+    case DType::kF32:
+      bytes = InputBytes<float>(name, pass);
+      break;
+    case DType::kI32:
+      bytes = InputBytes<int32_t>(name, pass);
+      break;
+    case DType::kI64:
+      bytes = InputBytes<int64_t>(name, pass);
+      break;
+    case DType::kBool:
+      bytes = InputBytes<bool>(name, pass);
+      break;
+    default:
+      bytes = InputBytes<uint8_t>(name, pass);
+      break;
+  }
+  RETURN_IF_ERROR(bytes.status());
+  REPRISE_CHECK(bytes->size() == array.data.size());
+  std::copy(array.data.begin(), array.data.end(), bytes->begin());
+  return absl::OkStatus();
+}
+
+template <typename T>
+absl::StatusOr<std::string> OutputBytes(const std::string& name,
+                                        const Pass& pass) {
+  ASSIGN_OR_RETURN(const absl::Span<const T> elements, pass.Output<T>(name));
+  return std::string(reinterpret_cast<const char*>(elements.data()),
+                     elements.size() * sizeof(T));
+}
+
+absl::StatusOr<std::string> ReadOutput(const std::string& name, DType dtype,
+                                       const Pass& pass) {
+  switch (dtype) {
+    case DType::kF32:
+      return OutputBytes<float>(name, pass);
+    case DType::kI32:
+      return OutputBytes<int32_t>(name, pass);
+    case DType::kI64:
+      return OutputBytes<int64_t>(name, pass);
+    case DType::kBool:
+      return OutputBytes<bool>(name, pass);
+    default:
+      return OutputBytes<uint8_t>(name, pass);
+  }
+}
+
+// Returns outputs, losses and gradients of the last run, each once.
+absl::StatusOr<std::vector<Result>> ReadResults(const Pass& pass) {
+  const StepGraph& step = pass.planned().step;
+  std::vector<Result> results;
+  for (const StepResult& entry : step.results) {
+    Result result;
+    result.name = entry.name;
+    result.gradient = entry.kind == StepResult::Kind::kGradient;
+    if (entry.kind == StepResult::Kind::kTotalLoss) continue;
+    const bool known = std::any_of(
+        results.begin(), results.end(), [&result](const Result& other) {
+          return other.name == result.name && other.gradient == result.gradient;
+        });
+    if (known) continue;
+    result.array.type = step.graph.values[entry.value].type;
+    if (result.gradient) {
+      ASSIGN_OR_RETURN(const absl::Span<const float> gradient,
+                       pass.Gradient(entry.name));
+      result.array.data.assign(reinterpret_cast<const char*>(gradient.data()),
+                               gradient.size() * sizeof(float));
+    } else {
+      ASSIGN_OR_RETURN(result.array.data,
+                       ReadOutput(entry.name, result.array.type.dtype, pass));
+    }
+    results.push_back(std::move(result));
+  }
+  return results;
+}
+
+// Returns an element as JSON, which has no infinities: as text then.
+Json ElementJson(const Array& array, int64_t index) {
+  if (array.type.dtype != DType::kF32) return ElementAsInt(array, index);
+  const double element = ElementAsDouble(array, index);
+  if (std::isfinite(element)) return element;
+  return absl::StrCat(element);
+}
+
+Json ResultJson(const Result& result) {
+  Json json = {{"name", result.name},
+               {"gradient", result.gradient},
+               {"type", ToString(result.array.type)}};
+  const int64_t elements = result.array.type.num_elements();
+  if (elements <= kMostPrinted) {
+    json["elements"] = Json::array();
+    for (int64_t i = 0; i < elements; ++i) {
+      json["elements"].push_back(ElementJson(result.array, i));
+    }
+  }
+  return json;
+}
+
+// Returns the elements, in brackets as the dims have them.
+std::string Elements(const Array& array, int axis, int64_t first) {
+  if (axis == array.type.rank()) {
+    return array.type.dtype == DType::kF32
+               ? absl::StrFormat("%.9g", ElementAsDouble(array, first))
+               : absl::StrCat(ElementAsInt(array, first));
+  }
+  const int64_t stride =
+      Product(absl::MakeConstSpan(array.type.dims).subspan(axis + 1));
+  std::vector<std::string> parts;
+  for (int64_t i = 0; i < array.type.dims[axis]; ++i) {
+    parts.push_back(Elements(array, axis + 1, first + i * stride));
+  }
+  return absl::StrCat("[", absl::StrJoin(parts, ", "), "]");
+}
+
+std::string ResultText(const Result& result) {
+  const int64_t elements = result.array.type.num_elements();
+  std::string text =
+      absl::StrCat(result.gradient ? "gradient of " : "", result.name, " ",
+                   ToString(result.array.type));
+  if (elements <= kMostPrinted) {
+    return absl::StrCat(text, " = ", Elements(result.array, 0, 0), "\n");
+  }
+  double low = std::numeric_limits<double>::infinity();
+  double high = -low;
+  double sum = 0;
+  for (int64_t i = 0; i < elements; ++i) {
+    const double element = ElementAsDouble(result.array, i);
+    low = std::min(low, element);
+    high = std::max(high, element);
+    sum += element;
+  }
+  return absl::StrFormat("%s: %.9g to %.9g, mean %.9g\n", text, low, high,
+                         sum / static_cast<double>(elements));
+}
+
+// Returns a file's name for a result: what a path gives meaning to becomes _.
+std::string FileName(const Result& result) {
+  std::string name =
+      absl::StrCat(result.gradient ? "grad." : "", result.name, ".npy");
+  std::replace(name.begin(), name.end(), '/', '_');
+  std::replace(name.begin(), name.end(), ':', '_');
+  return name;
+}
+
+class RunCommand : public Command {
+ public:
+  std::string name() const override { return "run"; }
+  std::string help() const override {
+    return "Run a model forward on given data; with --grad, gradients too";
+  }
+  void AddOptions(CLI::App& app) override {
+    model_.Add(app);
+    app.add_option("--input", inputs_, "Content of an input, one for each")
+        ->type_name("NAME=FILE.npy")
+        ->check(CheckNameAndFile)
+        ->expected(1)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    app.add_option("--grad", gradients_,
+                   "Inputs and parameters whose gradients to print, with "
+                   "commas between; the pass then has training semantics")
+        ->type_name("NAMES")
+        ->delimiter(',');
+    app.add_option("--load", load_, "Weights (safetensors)");
+    app.add_option("--out-dir", out_dir_,
+                   "Folder that gets each result as a .npy file");
+    app.add_option("--seed", seed_, "Of initial weights and dropout");
+    format_.Add(app);
+  }
+
+  absl::Status Run(const Console& console) override {
+    ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
+    RETURN_IF_ERROR(ReadInputs(graph));
+    TrainerOptions options = model_.trainer_options();
+    RETURN_IF_ERROR(BindDims(graph, options.symbols));
+    const PlanMode mode =
+        gradients_.empty() ? PlanMode::kEvaluate : PlanMode::kGradients;
+    ASSIGN_OR_RETURN(PlannedTrainer planned,
+                     PlanRunner(graph, mode, gradients_, options));
+    planned.plan.config.set_seed(seed_);
+    ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> runner,
+                     Trainer::Create(std::move(planned.plan)));
+    if (!load_.empty()) RETURN_IF_ERROR(runner->LoadWeights(load_));
+    ASSIGN_OR_RETURN(Pass* const pass, runner->Find(mode));
+    for (const ValueId input : pass->planned().model.inputs) {
+      const Value& value = pass->planned().model.values[input];
+      const Array& array = arrays_.at(value.name);
+      if (array.type != value.type) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            model_.model, ": input '", value.name, "' is ",
+            ToString(value.type), ", its file has ", ToString(array.type)));
+      }
+      RETURN_IF_ERROR(WriteInput(value.name, array, *pass));
+    }
+    RETURN_IF_ERROR(runner->Run(*pass));
+    ASSIGN_OR_RETURN(const std::vector<Result> results, ReadResults(*pass));
+    RETURN_IF_ERROR(WriteFiles(results));
+    if (format_.json()) {
+      Json json = {{"model", model_.model}, {"results", Json::array()}};
+      for (const Result& result : results) {
+        json["results"].push_back(ResultJson(result));
+      }
+      console.out << Dump(json);
+    } else {
+      for (const Result& result : results) console.out << ResultText(result);
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  // Reads every --input; the model's inputs and the files must be the same.
+  absl::Status ReadInputs(const proto::Graph& graph) {
+    for (const std::string& text : inputs_) {
+      const size_t at = text.find('=');
+      const std::string name = text.substr(0, at);
+      const std::string path = text.substr(at + 1);
+      ASSIGN_OR_RETURN(const std::string content,
+                       ReadFile(path, kMaxDataFileBytes));
+      ASSIGN_OR_RETURN(Array array, ParseNpy(content, path));
+      arrays_[name] = std::move(array);
+    }
+    std::vector<std::string> names;
+    for (const proto::Input& input : graph.input()) {
+      names.push_back(input.name());
+      if (arrays_.find(input.name()) == arrays_.end()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(model_.model, ": input '", input.name(),
+                         "' needs --input ", input.name(), "=FILE.npy"));
+      }
+    }
+    for (const auto& [name, array] : arrays_) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(model_.model, ": has no input '", name,
+                         "'; there are '", absl::StrJoin(names, "', '"), "'"));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  // Symbols that --set does not bind get the sizes that the files have.
+  absl::Status BindDims(const proto::Graph& graph, Bindings& symbols) const {
+    for (const proto::Input& input : graph.input()) {
+      const TensorType& type = arrays_.at(input.name()).type;
+      if (type.rank() != input.type().dim_size()) continue;  // judged later
+      for (int i = 0; i < type.rank(); ++i) {
+        const std::string& symbol = input.type().dim(i).symbol();
+        if (symbol.empty()) continue;
+        const auto [bound, added] = symbols.emplace(symbol, type.dims[i]);
+        if (!added && bound->second != type.dims[i]) {
+          return absl::InvalidArgumentError(absl::StrCat(
+              model_.model, ": symbol '", symbol, "' is ", bound->second,
+              ", the file of input '", input.name(), "' has ", ToString(type)));
+        }
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteFiles(const std::vector<Result>& results) const {
+    if (out_dir_.empty()) return absl::OkStatus();
+    for (const Result& result : results) {
+      const std::string npy = ToNpy(result.array);
+      RETURN_IF_ERROR(
+          ReplaceFile(absl::StrCat(out_dir_, "/", FileName(result)), {npy}));
+    }
+    return absl::OkStatus();
+  }
+
+  ModelFlags model_;
+  FormatFlag format_;
+  std::vector<std::string> inputs_;
+  std::vector<std::string> gradients_;
+  std::string load_;
+  std::string out_dir_;
+  uint64_t seed_ = 0;
+  std::map<std::string, Array> arrays_;  // by input
+};
+
+}  // namespace
+
+std::unique_ptr<Command> MakeRunCommand() {
+  return std::make_unique<RunCommand>();
+}
+
+}  // namespace reprise

@@ -1,0 +1,520 @@
+"""Writes the models of examples/.
+
+    python3 tools/make_examples.py [FOLDER]
+
+FOLDER is where the files go; by default `examples` beside this script's folder.
+With the standard library only.
+"""
+
+import pathlib
+import sys
+import textwrap
+
+LIST_WIDTH = 78
+
+
+def dims(sizes):
+    """The dims of a type; a size is a number or a symbol."""
+    return " ".join(
+        'dim { symbol: "%s" }' % size if isinstance(size, str) else "dim { value: %d }" % size
+        for size in sizes
+    )
+
+
+def names(values):
+    """One name or several, as the value of a repeated field."""
+    if len(values) == 1:
+        return '"%s"' % values[0]
+    return "[%s]" % ", ".join('"%s"' % value for value in values)
+
+
+class Model:
+    """A graph under construction, as text."""
+
+    def __init__(self, name, comment, symbols):
+        comment = textwrap.dedent(comment).strip("\n").split("\n")
+        self._lines = [("# " + line).rstrip() for line in comment]
+        self._lines += ["", "format_version: 1", 'name: "%s"' % name, ""]
+        for symbol, default in symbols.items():
+            self._lines.append('symbol { name: "%s" default_value: %d }' % (symbol, default))
+        self.name = name
+
+    def blank(self, comment=None):
+        """An empty line, and a comment that heads what follows."""
+        self._lines.append("")
+        if comment:
+            self._lines.append("# " + comment)
+
+    def input(self, name, dtype, sizes):
+        self._lines += [
+            "input {",
+            '  name: "%s"' % name,
+            "  type { dtype: %s %s }" % (dtype, dims(sizes)),
+            "}",
+        ]
+        return name
+
+    def parameter(self, name, sizes, initializer, extra=""):
+        self._lines += [
+            "parameter {",
+            '  name: "%s"' % name,
+            "  type { dtype: FLOAT32 %s }" % dims(sizes),
+            "  initializer { %s }" % initializer,
+        ]
+        if extra:
+            self._lines.append("  " + extra)
+        self._lines.append("}")
+        return name
+
+    def state(self, name, sizes, constant, next_value):
+        self._lines += [
+            "state {",
+            '  name: "%s"' % name,
+            "  type { dtype: FLOAT32 %s }" % dims(sizes),
+            "  initializer { constant: %g }" % constant,
+            '  next: "%s"' % next_value,
+            "}",
+        ]
+        return name
+
+    def node(self, name, op, inputs, outputs, region="", **attributes):
+        """Adds a node; attributes are ints, floats, strings or lists of ints."""
+        head = 'name: "%s" op: "%s"' % (name, op)
+        body = ["input: " + names(inputs), "output: " + names(outputs)]
+        for key, value in attributes.items():
+            if isinstance(value, list):
+                text = "ints { v: [%s] }" % ", ".join(map(str, value))
+            elif isinstance(value, float):
+                text = "f: %g" % value
+            elif isinstance(value, str):
+                text = 's: "%s"' % value
+            else:
+                text = "i: %d" % value
+            body.append('attribute { name: "%s" %s }' % (key, text))
+        if region:
+            body.append('region: "%s"' % region)
+        line = "node { %s %s }" % (head, " ".join(body))
+        if len(line) <= LIST_WIDTH:
+            self._lines.append(line)
+        else:
+            self._lines += ["node {", "  " + head, *("  " + part for part in body), "}"]
+        return outputs[0]
+
+    def region(self, name):
+        self._lines.append('region { name: "%s" policy { save_nothing: true } }' % name)
+
+    def output(self, value):
+        self._lines.append('output: "%s"' % value)
+
+    def loss(self, value):
+        self._lines.append('loss { value: "%s" }' % value)
+
+    def text(self):
+        return "\n".join(self._lines) + "\n"
+
+
+HE = "variance_scaling { scale: 2 mode: FAN_IN }"
+GLOROT = "variance_scaling { scale: 1 mode: FAN_AVG }"
+ZEROS = "constant: 0"
+ONES = "constant: 1"
+
+
+def lesson(name, comment, region, nodes_inside):
+    """The lesson's net of three layers with a region around some nodes."""
+    model = Model(name, comment, {"batch": 1024, "width": 64})
+    model.blank()
+    model.input("x", "FLOAT32", ["batch", "width"])
+    for weight in ("w1", "w2", "w3"):
+        model.parameter(weight, ["width", "width"], "identity: true")
+    model.blank()
+    for node, op, inputs, output in (
+        ("matmul1", "MatMul", ["x", "w1"], "z1"),
+        ("relu1", "Relu", ["z1"], "y1"),
+        ("matmul2", "MatMul", ["y1", "w2"], "z2"),
+        ("relu2", "Relu", ["z2"], "y2"),
+        ("matmul3", "MatMul", ["y2", "w3"], "y3"),
+        ("square", "Square", ["y3"], "squares"),
+    ):
+        model.node(node, op, inputs, [output], region if node in nodes_inside else "")
+    model.node("sum", "ReduceSum", ["squares"], ["loss"], keepdims=0)
+    model.blank()
+    model.region(region)
+    model.output("loss")
+    model.loss("loss")
+    return model
+
+
+def lesson_models():
+    yield lesson(
+        "lesson",
+        """
+        Checkpointing one matmul changes nothing.
+
+          y1 = relu(x w1)
+          y2 = relu(region{ y1 w2 })
+          y3 = y2 w3
+          loss = sum(y3^2)
+
+        What backward reads, with B = batch and W = width:
+
+          gradient of   reads          so this is kept   bytes
+          square        its input      y3                4 B W
+          matmul3       its operands   y2 (and w3)       4 B W
+          relu2         its output     y2, once more     -
+          matmul2       its operands   y1 (and w2)       4 B W
+          relu1         its output     y1, once more     -
+          matmul1       its operands   x                 0, as x is an input
+
+        z2 = y1 w2, the only value that the region may drop, is not in the list: the
+        gradient of a product reads its operands, not the product. So the residuals
+        are those of the net without the region, nothing is replayed, and the verdict
+        is `no effect`:
+
+          reprise residuals lesson.textproto
+
+        With identity weights and x = [[1, 1]]: y1 = y2 = y3 = [[1, 1]], loss = 2.
+        Then dy3 = 2 y3 = [[2, 2]]; the gradient of each weight is [[2, 2], [2, 2]]
+        and that of x is [[2, 2]]:
+
+          reprise run lesson.textproto --set batch=1 --set width=2 \\
+            --input x=x.npy --grad=x,w1,w2,w3
+
+        lesson_layer.textproto and lesson_two_layers.textproto draw the region wider.
+        """,
+        "product",
+        {"matmul2"},
+    )
+    yield lesson(
+        "lesson_layer",
+        """
+        Checkpointing a whole layer, matmul and relu, still changes nothing.
+
+          y1 = relu(x w1)
+          y2 = region{ relu(y1 w2) }
+          y3 = y2 w3
+          loss = sum(y3^2)
+
+        y2 is the region's output, and the gradient of w3, outside of the region,
+        reads it: y2 is kept, and what is kept serves the gradient of relu2 too. The
+        gradient of matmul2 reads y1, the region's input, which relu1 keeps anyway.
+        The region drops only z2 = y1 w2, which nobody reads:
+
+          residuals with and without the region   y1, y2, y3, of 4 B W bytes each
+          replayed                                nothing
+          verdict                                 no effect
+
+        lesson.textproto has the table of who reads what; lesson_two_layers.textproto
+        draws the region wide enough.
+        """,
+        "layer2",
+        {"matmul2", "relu2"},
+    )
+    yield lesson(
+        "lesson_two_layers",
+        """
+        Checkpointing two layers at once drops what lies between them.
+
+          y2 = region{ y1 = relu(x w1), relu(y1 w2) }
+          y3 = y2 w3
+          loss = sum(y3^2)
+
+        y1 is now inside of the region, neither its input nor its output, so it is not
+        kept: backward replays matmul1 and relu1 from x, which as an input costs
+        nothing to keep. y2 is kept for the gradient of w3, so matmul2 and relu2 are
+        not replayed.
+
+        What that buys, with B = 1024 rows and W = 64 columns, in units of
+        T = 4 B W = 262,144 bytes (weights and their gradients, of 4 W W = 16,384
+        bytes each, come on top of either column):
+
+          what lives at the step            without region     with it
+          relu1                             x y1            2  x y1          2
+          relu2                             x y1 y2         3  x y1 y2       3
+          square of y3                      x y1 y2 y3 y3^2 5  x y2 y3 y3^2  4
+          dy3 = 2 y3, in the bytes of y3    x y1 y2 dy3     4  x y2 dy3      3
+          dy2 = dy3 w3^T                    x y1 y2 dy3 dy2 5  x y2 dy3 dy2  4
+          dz2 = dy2 where y2 > 0, in place  x y1 dz2        3  x dz2         2
+          matmul1, relu1 once more                             x dz2 y1      3
+          dy1 = dz2 w2^T                    x y1 dz2 dy1    4  x dz2 y1 dy1  4
+
+        The highest step falls from 5 T to 4 T: 262,144 bytes less for one matmul and
+        one relu replayed, and the verdict is `saves`.
+        """,
+        "two_layers",
+        {"matmul1", "relu1", "matmul2", "relu2"},
+    )
+
+
+def gemm_layer(model, name, x, in_size, out_size, initializer, region="", activation=None):
+    """x w + b, and an activation; returns its output."""
+    model.blank()
+    w = model.parameter(name + ".w", [in_size, out_size], initializer)
+    b = model.parameter(name + ".b", [out_size], ZEROS)
+    y = model.node(name + ".gemm", "Gemm", [x, w, b], [name + ".z"], region)
+    if activation:
+        y = model.node(name + ".relu", activation, [y], [name + ".y"], region)
+    return y
+
+
+def classifier_end(model, logits, labels, regions):
+    """The loss, the regions and what the model returns."""
+    model.blank()
+    model.node("cross_entropy", "SoftmaxCrossEntropyLoss", [logits, labels], ["loss"])
+    model.blank()
+    for region in regions:
+        model.region(region)
+    model.output(logits)
+    model.loss("loss")
+    return model
+
+
+def digits_mlp():
+    model = Model(
+        "digits_mlp",
+        """
+        A classifier of handwritten digits: four hidden layers in two regions.
+
+        Data: 1,797 images of 8x8 pixels, 0 to 16, in data/digits.csv.gz. Four fifths
+        of the rows train, a fifth tests; seconds in all:
+
+          reprise train digits_mlp.textproto --data=data/digits.csv.gz \\
+            --scale=0.0625 --holdout=0.2 --epochs=30 \\
+            --config=digits_mlp.train.textproto --save=digits.safetensors
+        """,
+        {"batch": 32},
+    )
+    model.blank()
+    x = model.input("x", "FLOAT32", ["batch", 64])
+    model.input("label", "INT64", ["batch"])
+    for i, (in_size, region) in enumerate(
+        [(64, "lower"), (128, "lower"), (128, "upper"), (128, "upper")], start=1
+    ):
+        x = gemm_layer(model, "hidden%d" % i, x, in_size, 128, HE, region, "Relu")
+    logits = gemm_layer(model, "logits", x, 128, 10, GLOROT)
+    return classifier_end(model, logits, "label", ["lower", "upper"])
+
+
+DEEP_LAYERS = 64
+DEEP_REGION = 8
+
+
+def deep_mlp():
+    model = Model(
+        "deep_mlp",
+        """
+        64 equal layers, 8 to a region: what checkpointing is for.
+
+          layer i:  x_i = x_{i-1} + relu(x_{i-1} w_i + b_i)
+
+        The input has the width of the layers, 64, so digits fit (see
+        digits_mlp.textproto for the data); ten classes at the end.
+
+        A layer's backward reads x_{i-1}, for the gradient of w_i, and the relu's
+        output r_i; the sum's gradient reads nothing. With T = 4 x batch x 64 bytes,
+        65,536 for a batch of 256, the residuals are
+
+          without regions: r_1 to r_64 and x_1 to x_64            128 T
+          with regions:    x_8, x_16, .. x_64, the regions' outputs  8 T
+
+        and one pass of the layers' forward is paid for it, less the last sum of each
+        region, which nothing in its backward reads. (x_64 is read by the gradient of
+        the last matrix, which is in no region; all the logits' part stays as it is.)
+
+          reprise residuals deep_mlp.textproto
+        """,
+        {"batch": 256},
+    )
+    model.blank()
+    x = model.input("x", "FLOAT32", ["batch", 64])
+    model.input("label", "INT64", ["batch"])
+    regions = []
+    for i in range(1, DEEP_LAYERS + 1):
+        region = "layers%d_%d" % (
+            (i - 1) // DEEP_REGION * DEEP_REGION + 1,
+            ((i - 1) // DEEP_REGION + 1) * DEEP_REGION,
+        )
+        if region not in regions:
+            regions.append(region)
+        name = "layer%d" % i
+        r = gemm_layer(
+            model, name, x, 64, 64, "variance_scaling { scale: 0.1 mode: FAN_IN }", region, "Relu"
+        )
+        x = model.node(name + ".add", "Add", [x, r], [name + ".x"], region)
+    logits = gemm_layer(model, "logits", x, 64, 10, GLOROT)
+    return classifier_end(model, logits, "label", regions)
+
+
+def mnist_cnn():
+    model = Model(
+        "mnist_cnn",
+        """
+        A convolutional classifier of MNIST's digits: two blocks and a head, each a
+        region.
+
+          block i:  convolution 3x3, batch normalization, relu, max-pool 2x2, dropout
+          head:     a hidden layer with dropout
+
+        Data: MNIST's four idx files, 28x28 pixels; bytes become fractions of 255:
+
+          reprise train mnist_cnn.textproto --epochs=3 \\
+            --data=train-images-idx3-ubyte.gz,train-labels-idx1-ubyte.gz \\
+            --eval-data=t10k-images-idx3-ubyte.gz,t10k-labels-idx1-ubyte.gz \\
+            --config=mnist_cnn.train.textproto --save=mnist.safetensors
+        """,
+        {"batch": 64},
+    )
+    model.blank()
+    x = model.input("x", "FLOAT32", ["batch", 1, 28, 28])
+    model.input("label", "INT64", ["batch"])
+    for i, (in_channels, channels) in enumerate([(1, 16), (16, 32)], start=1):
+        name = region = "block%d" % i
+        model.blank()
+        w = model.parameter(name + ".conv.w", [channels, in_channels, 3, 3], HE)
+        scale = model.parameter(name + ".norm.scale", [channels], ONES)
+        bias = model.parameter(name + ".norm.bias", [channels], ZEROS)
+        mean = model.state(name + ".norm.mean", [channels], 0, name + ".norm.next_mean")
+        var = model.state(name + ".norm.var", [channels], 1, name + ".norm.next_var")
+        x = model.node(
+            name + ".conv", "Conv", [x, w], [name + ".conv.y"], region,
+            kernel_shape=[3, 3], pads=[1, 1, 1, 1],
+        )
+        x = model.node(
+            name + ".norm", "BatchNormalization", [x, scale, bias, mean, var],
+            [name + ".norm.y", name + ".norm.next_mean", name + ".norm.next_var"], region,
+        )
+        x = model.node(name + ".relu", "Relu", [x], [name + ".relu.y"], region)
+        x = model.node(
+            name + ".pool", "MaxPool", [x], [name + ".pool.y"], region,
+            kernel_shape=[2, 2], strides=[2, 2],
+        )
+        x = model.node(name + ".drop", "Dropout", [x], [name + ".y"], region, ratio=0.1)
+    model.blank()
+    x = model.node("flatten", "Flatten", [x], ["flat"])
+    x = gemm_layer(model, "hidden", x, 32 * 7 * 7, 128, HE, "head", "Relu")
+    x = model.node("hidden.drop", "Dropout", [x], ["hidden.dropped"], "head", ratio=0.4)
+    logits = gemm_layer(model, "logits", x, 128, 10, GLOROT)
+    return classifier_end(model, logits, "label", ["block1", "block2", "head"])
+
+
+CHAR_WINDOW = 64
+CHAR_WIDTH = 64
+CHAR_HEADS = 4
+CHAR_BLOCKS = 4
+CHAR_DROPOUT = 0.2
+
+
+def char_transformer():
+    window, width, heads = CHAR_WINDOW, CHAR_WIDTH, CHAR_HEADS
+    model = Model(
+        "char_transformer",
+        """
+        A small transformer that predicts the next byte of a text: embedding, four
+        blocks with causal attention, each a region.
+
+          block:  x = x + attention(norm(x));  x = x + mlp(norm(x))
+
+        Data: any text. Here the licence that every Debian system has; the last tenth
+        of it is held out:
+
+          cp /usr/share/common-licenses/GPL-3 gpl.txt
+          reprise train char_transformer.textproto --data=gpl.txt --holdout=0.1 \\
+            --steps=2000 --config=char_transformer.train.textproto
+        """,
+        {"batch": 32},
+    )
+    model.blank()
+    model.input("tokens", "INT64", ["batch", window])
+    model.input("targets", "INT64", ["batch", window])
+    normal = "normal { mean: 0 stddev: 0.02 }"
+
+    model.blank("A letter, and its place in the window.")
+    table = model.parameter("embedding", [256, width], normal)
+    places = model.parameter("places", [window, width], normal)
+    x = model.node("embed", "Gather", [table, "tokens"], ["embedded"], axis=0)
+    x = model.node("place", "Add", [x, places], ["placed"])
+    x = model.node("embed.drop", "Dropout", [x], ["x0"], ratio=CHAR_DROPOUT)
+
+    model.blank("Added to scores: a letter must not see those after it.")
+    rows = [
+        ", ".join("0" if column <= row else "-1e9" for column in range(window))
+        for row in range(window)
+    ]
+    model.parameter(
+        "mask",
+        [window, window],
+        "value { type { dtype: FLOAT32 %s } f: [\n    %s] }"
+        % (dims([window, window]), ",\n    ".join(rows)),
+        "trainable: false",
+    )
+
+    regions = []
+    for i in range(1, CHAR_BLOCKS + 1):
+        region = block = "block%d" % i
+        regions.append(region)
+
+        def node(name, op, inputs, region=region, block=block, **attributes):
+            name = "%s.%s" % (block, name)
+            return model.node(name, op, inputs, [name + ".y"], region, **attributes)
+
+        def linear(name, x, in_size, out_size, initializer=normal, block=block, node=node):
+            w = model.parameter("%s.%s.w" % (block, name), [in_size, out_size], initializer)
+            b = model.parameter("%s.%s.b" % (block, name), [out_size], ZEROS)
+            return node(name + ".add", "Add", [node(name, "MatMul", [x, w]), b])
+
+        def norm(name, x, block=block, node=node):
+            scale = model.parameter("%s.%s.scale" % (block, name), [width], ONES)
+            bias = model.parameter("%s.%s.bias" % (block, name), [width], ZEROS)
+            return node(name, "LayerNormalization", [x, scale, bias], axis=-1)
+
+        # What is added to the stream of x starts small, the smaller the more is added.
+        last = "normal { mean: 0 stddev: %g }" % (0.02 / (2 * CHAR_BLOCKS) ** 0.5)
+
+        model.blank()
+        normed = norm("norm1", x)
+        split = {}
+        for part, perm in (("q", [0, 2, 1, 3]), ("k", [0, 2, 3, 1]), ("v", [0, 2, 1, 3])):
+            y = linear(part, normed, width, width)
+            y = node(part + ".heads", "Reshape", [y], shape=[0, 0, heads, width // heads])
+            split[part] = node(part + ".turn", "Transpose", [y], perm=perm)
+        factor = model.parameter(
+            block + ".factor", [], "constant: %g" % (width // heads) ** -0.5, "trainable: false"
+        )
+        q = node("scale", "Mul", [split["q"], factor])
+        scores = node("scores", "MatMul", [q, split["k"]])
+        scores = node("causal", "Add", [scores, "mask"])
+        weights = node("weights", "Softmax", [scores], axis=-1)
+        weights = node("weights.drop", "Dropout", [weights], ratio=CHAR_DROPOUT)
+        y = node("attend", "MatMul", [weights, split["v"]])
+        y = node("turn", "Transpose", [y], perm=[0, 2, 1, 3])
+        y = node("join", "Reshape", [y], shape=[0, 0, width])
+        y = linear("out", y, width, width, last)
+        y = node("out.drop", "Dropout", [y], ratio=CHAR_DROPOUT)
+        x = node("residual1", "Add", [x, y])
+
+        normed = norm("norm2", x)
+        y = linear("up", normed, width, 4 * width)
+        y = node("gelu", "Gelu", [y], approximate="tanh")
+        y = linear("down", y, 4 * width, width, last)
+        y = node("down.drop", "Dropout", [y], ratio=CHAR_DROPOUT)
+        x = node("residual2", "Add", [x, y])
+
+    model.blank()
+    scale = model.parameter("norm.scale", [width], ONES)
+    bias = model.parameter("norm.bias", [width], ZEROS)
+    x = model.node("norm", "LayerNormalization", [x, scale, bias], ["normed"], axis=-1)
+    x = model.node("flat", "Reshape", [x], ["flat.x"], shape=[-1, width])
+    head = model.parameter("head", [width, 256], normal)
+    logits = model.node("predict", "MatMul", [x, head], ["logits"])
+    labels = model.node("flat.targets", "Reshape", ["targets"], ["labels"], shape=[-1])
+    return classifier_end(model, logits, labels, regions)
+
+
+def main(folder):
+    models = [*lesson_models(), digits_mlp(), deep_mlp(), mnist_cnn(), char_transformer()]
+    for model in models:
+        (folder / (model.name + ".textproto")).write_text(model.text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    here = pathlib.Path(__file__).resolve().parent
+    main(pathlib.Path(sys.argv[1]) if len(sys.argv) > 1 else here.parent / "examples")

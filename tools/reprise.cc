@@ -1,0 +1,16 @@
+// The command line.
+
+#include <unistd.h>
+
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "tools/commands/command.h"
+
+int main(int argc, char** argv) {
+  const reprise::Console console{std::cout, std::cerr,
+                                 isatty(STDERR_FILENO) != 0};
+  return reprise::RunCommandLine(
+      std::vector<std::string>(argv + 1, argv + argc), console);
+}
