@@ -54,9 +54,17 @@ RowLoop ScalarRowLoop(F f) {
     const T* pa = static_cast<const T*>(a);
     const T* pb = static_cast<const T*>(b);
     T* py = static_cast<T*>(y);
-    const int64_t step_a = kind == RowKind::kScalarA ? 0 : 1;
-    const int64_t step_b = kind == RowKind::kScalarB ? 0 : 1;
-    for (int64_t i = 0; i < n; ++i) py[i] = f(pa[i * step_a], pb[i * step_b]);
+    switch (kind) {
+      case RowKind::kBoth:
+        for (int64_t i = 0; i < n; ++i) py[i] = f(pa[i], pb[i]);
+        break;
+      case RowKind::kScalarA:
+        for (int64_t i = 0; i < n; ++i) py[i] = f(*pa, pb[i]);
+        break;
+      case RowKind::kScalarB:
+        for (int64_t i = 0; i < n; ++i) py[i] = f(pa[i], *pb);
+        break;
+    }
   };
 }
 

@@ -38,6 +38,12 @@ Dims StridesOf(const Dims& dims, const Layout& layout) {
   return strides;
 }
 
+Dims InOrder(const Dims& of_axes, const std::vector<int>& order) {
+  Dims result;
+  for (const int axis : order) result.push_back(of_axes[axis]);
+  return result;
+}
+
 bool IsByteEqualToRowMajor(const Dims& dims, const Layout& layout) {
   if (!IsPermutation(layout)) return false;
   int last = -1;

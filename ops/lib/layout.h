@@ -28,6 +28,9 @@ Layout LayoutOfOrder(const std::vector<int>& order);
 // of a permutation layout.
 Dims StridesOf(const Dims& dims, const Layout& layout);
 
+// Returns `of_axes` (dims, strides, ...) in the given order of axes.
+Dims InOrder(const Dims& of_axes, const std::vector<int>& order);
+
 // Whether the elements of a tensor with `dims` lie in memory as in row-major
 // order: axes of size 1 may stand anywhere.
 bool IsByteEqualToRowMajor(const Dims& dims, const Layout& layout);
