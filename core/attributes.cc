@@ -1,6 +1,7 @@
 #include "core/attributes.h"
 
 #include <cstring>
+#include <utility>
 
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
@@ -27,6 +28,15 @@ std::string FloatText(float f) {
 }
 
 }  // namespace
+
+AttrSpec::AttrSpec(std::string name, AttrKind kind, Need need)
+    : name(std::move(name)), kind(kind), required(need == kRequired) {}
+
+AttrSpec::AttrSpec(std::string name, AttrValue default_value)
+    : name(std::move(name)),
+      kind(KindOf(default_value)),
+      has_default(true),
+      default_value(std::move(default_value)) {}
 
 bool Attrs::Has(absl::string_view name) const {
   return values_.count(std::string(name)) > 0;

@@ -50,14 +50,9 @@ struct AttrSpec {
   enum Need { kRequired, kOptional };
 
   // No default: `Attrs::Has` tells whether it was given.
-  AttrSpec(std::string name, AttrKind kind, Need need = kOptional)
-      : name(std::move(name)), kind(kind), required(need == kRequired) {}
+  AttrSpec(std::string name, AttrKind kind, Need need = kOptional);
   // With a default, filled in by the loader: always there.
-  AttrSpec(std::string name, AttrValue default_value)
-      : name(std::move(name)),
-        kind(KindOf(default_value)),
-        has_default(true),
-        default_value(std::move(default_value)) {}
+  AttrSpec(std::string name, AttrValue default_value);
 
   std::string name;
   AttrKind kind;
