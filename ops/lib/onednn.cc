@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "core/status_macros.h"
 #include "oneapi/dnnl/dnnl_debug.h"
+#include "ops/lib/layout.h"
 
 namespace reprise {
 namespace onednn {
@@ -162,7 +163,8 @@ absl::StatusOr<Layout> LayoutOf(const Md& md) {
 
 absl::StatusOr<int64_t> LayoutBytes(const TensorType& type,
                                     const Layout& layout) {
-  if (layout.row_major()) return type.bytes();
+  // Not of every element type, and of no empty tensor, has oneDNN a descriptor.
+  if (IsPermutation(layout) || type.num_elements() == 0) return type.bytes();
   ASSIGN_OR_RETURN(const Md md, Desc(type, layout));
   return BytesOf(md);
 }

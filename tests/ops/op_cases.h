@@ -1,0 +1,100 @@
+// The table of operators with a random case each: what every operator that a
+// file can name goes through.
+//
+// The build compares the table with the operators there are (see BUILD.bazel):
+// one without a case is a compile error that names it. To add one, write a
+// function in a *_cases.cc file of this folder and a line here.
+
+#ifndef TESTS_OPS_OP_CASES_H_
+#define TESTS_OPS_OP_CASES_H_
+
+#include "tests/testing/op_harness.h"
+
+namespace reprise {
+
+// Each returns a case with random types and attributes, small enough for
+// central differences.
+
+// elementwise_cases.cc
+OpCase AddCase(CaseRandom& random);
+OpCase SubCase(CaseRandom& random);
+OpCase MulCase(CaseRandom& random);
+OpCase DivCase(CaseRandom& random);
+OpCase PowCase(CaseRandom& random);
+OpCase NegCase(CaseRandom& random);
+OpCase ExpCase(CaseRandom& random);
+OpCase LogCase(CaseRandom& random);
+OpCase SqrtCase(CaseRandom& random);
+OpCase SquareCase(CaseRandom& random);
+OpCase ReluCase(CaseRandom& random);
+OpCase LeakyReluCase(CaseRandom& random);
+OpCase EluCase(CaseRandom& random);
+OpCase SigmoidCase(CaseRandom& random);
+OpCase TanhCase(CaseRandom& random);
+OpCase GeluCase(CaseRandom& random);
+OpCase CastCase(CaseRandom& random);
+
+// axis_cases.cc
+OpCase SoftmaxCase(CaseRandom& random);
+OpCase LogSoftmaxCase(CaseRandom& random);
+OpCase ReduceSumCase(CaseRandom& random);
+OpCase ReduceMeanCase(CaseRandom& random);
+OpCase ReduceMaxCase(CaseRandom& random);
+
+// shape_cases.cc
+OpCase ReshapeCase(CaseRandom& random);
+OpCase FlattenCase(CaseRandom& random);
+OpCase SqueezeCase(CaseRandom& random);
+OpCase UnsqueezeCase(CaseRandom& random);
+OpCase IdentityCase(CaseRandom& random);
+OpCase TransposeCase(CaseRandom& random);
+OpCase ConcatCase(CaseRandom& random);
+OpCase SplitCase(CaseRandom& random);
+OpCase SliceCase(CaseRandom& random);
+OpCase GatherCase(CaseRandom& random);
+OpCase ExpandCase(CaseRandom& random);
+
+struct OpCases {
+  const char* op;
+  OpCase (*make)(CaseRandom& random);
+};
+
+inline constexpr OpCases kOpCases[] = {
+    {"Add", AddCase},
+    {"Cast", CastCase},
+    {"Concat", ConcatCase},
+    {"Div", DivCase},
+    {"Elu", EluCase},
+    {"Exp", ExpCase},
+    {"Expand", ExpandCase},
+    {"Flatten", FlattenCase},
+    {"Gather", GatherCase},
+    {"Gelu", GeluCase},
+    {"Identity", IdentityCase},
+    {"LeakyRelu", LeakyReluCase},
+    {"Log", LogCase},
+    {"LogSoftmax", LogSoftmaxCase},
+    {"Mul", MulCase},
+    {"Neg", NegCase},
+    {"Pow", PowCase},
+    {"ReduceMax", ReduceMaxCase},
+    {"ReduceMean", ReduceMeanCase},
+    {"ReduceSum", ReduceSumCase},
+    {"Relu", ReluCase},
+    {"Reshape", ReshapeCase},
+    {"Sigmoid", SigmoidCase},
+    {"Slice", SliceCase},
+    {"Softmax", SoftmaxCase},
+    {"Split", SplitCase},
+    {"Sqrt", SqrtCase},
+    {"Square", SquareCase},
+    {"Squeeze", SqueezeCase},
+    {"Sub", SubCase},
+    {"Tanh", TanhCase},
+    {"Transpose", TransposeCase},
+    {"Unsqueeze", UnsqueezeCase},
+};
+
+}  // namespace reprise
+
+#endif  // TESTS_OPS_OP_CASES_H_
