@@ -268,8 +268,10 @@ class Lowerer {
     }
     bool all_empty = node.op->effect == Effect::kPure;
     for (const ValueId v : outs) {
-      if (v == kNoValue || (num_readers_[v] == 0 && !is_result_[v] &&
-                            outs.size() > 1 && v != outs[0])) {
+      const bool unread = v != kNoValue && v != outs[0] &&
+                          num_readers_[v] == 0 && !is_result_[v] &&
+                          node.op->effect == Effect::kPure;
+      if (v == kNoValue || unread) {
         offered.out.push_back(TensorType{});
         continue;
       }

@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/checkpoint.h"
 #include "core/executor.h"
 #include "core/graph.h"
 #include "core/load.h"
@@ -183,7 +184,8 @@ class Trainer {
   absl::StatusOr<absl::Span<float>> Persistent(absl::string_view name);
 
   // Parameters and states as safetensors. Loading wants every name, with its
-  // type, and no other: NotFound or InvalidArgument list what differs.
+  // type, and no other: FailedPrecondition lists what differs; nothing is
+  // changed then.
   absl::Status SaveWeights(const std::string& path) const;
   absl::Status LoadWeights(const std::string& path);
 
@@ -206,6 +208,8 @@ class Trainer {
   absl::Status Initialize();
   void WriteScalars();
   char* Address(const PersistentValue& value) const;
+  std::vector<PersistentTensor> Tensors() const;
+  TrainingPosition Position() const;
 
   TrainerPlan plan_;
   KernelCache kernels_;

@@ -267,6 +267,8 @@ absl::Status Regions::ReadAnnotations() {
       }
       if (wish == Wish::kMustRecompute && graph_.values[v].producer < 0 &&
           graph_.values[v].bytes > 0) {
+        // A view of a source costs no bytes, kept or not.
+        if (step_.values[it->first].producer != kNoNode) continue;
         return absl::InvalidArgumentError(
             absl::StrCat("value '", step_.values[it->first].name,
                          "': must_recompute, but it has the bytes of '",

@@ -48,15 +48,20 @@ absl::StatusOr<Subject> MakeSubject(TrainerPlan plan, bool check) {
     if (check) {
       ASSIGN_OR_RETURN(const PlanFacts facts,
                        CheckPlan(pass->lowered, pass->plan));
+      const int32_t num_steps = static_cast<int32_t>(pass->plan.steps.size());
       for (const LiveRange& range : facts.ranges) {
-        if (range.offset < plan.persistent_bytes) continue;
+        // Results are read after the last step, the guard's after its own.
+        const bool read_outside =
+            range.end >= num_steps ||
+            (pass->plan.guard_step >= 0 &&
+             range.value ==
+                 pass->plan.steps[pass->plan.guard_step].out[0].value);
+        if (range.offset < plan.persistent_bytes || read_outside) continue;
         // Bytes that the next step takes over in place are read by it first.
         bool taken_over = false;
-        if (range.end < static_cast<int32_t>(pass->plan.steps.size())) {
-          for (const Operand& in : pass->plan.steps[range.end].in) {
-            taken_over = taken_over ||
-                         (in.value == range.value && in.offset == range.offset);
-          }
+        for (const Operand& in : pass->plan.steps[range.end].in) {
+          taken_over = taken_over ||
+                       (in.value == range.value && in.offset == range.offset);
         }
         if (!taken_over) dying[range.end].push_back(range);
       }

@@ -641,7 +641,14 @@ class Generator {
         }
         const Tensor labels = Input(absl::StrCat("label", graph_.input_size()),
                                     proto::INT64, {scores.dims[0]});
-        Node("SoftmaxCrossEntropyLoss", {scores, labels}, {loss});
+        if (Chance(0.3)) {
+          const std::string log_prob = Name();
+          Node("LogSoftmax", {scores}, {log_prob}).Int("axis", 1);
+          Node("NegativeLogLikelihoodLoss", {{log_prob, scores.dims}, labels},
+               {loss});
+        } else {
+          Node("SoftmaxCrossEntropyLoss", {scores, labels}, {loss});
+        }
       } else if (Chance(0.3)) {
         Node("MeanSquaredError", {end, Parameter(end.dims)}, {loss});
       } else {
@@ -672,12 +679,15 @@ class Generator {
   }
 
   void Annotate() {
+    // One kind a graph: a view and what it views are one content, for which
+    // both kinds would contradict each other.
+    const bool save = Chance(0.5);
     for (const proto::Node& node : graph_.node()) {
       if (node.op() == "BatchNormalization" || !Chance(0.08)) continue;
       proto::ValueAnnotation& annotation = *graph_.add_annotation();
       annotation.set_value(node.output(0));
-      annotation.set_keep(Chance(0.5) ? proto::ValueAnnotation::MUST_SAVE
-                                      : proto::ValueAnnotation::MUST_RECOMPUTE);
+      annotation.set_keep(save ? proto::ValueAnnotation::MUST_SAVE
+                               : proto::ValueAnnotation::MUST_RECOMPUTE);
     }
   }
 
