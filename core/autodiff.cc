@@ -81,7 +81,9 @@ ValueId GradBuilder::SumTo(ValueId grad, const TensorType& to) {
     sum = Add("ReduceSum", {sum}, {{"axes", axes}, {"keepdims", int64_t{1}}});
   }
   if (sum != kNoValue && type(sum).dims != to.dims) {
-    sum = Add("Reshape", {sum}, {{"shape", Ints(to.dims)}});
+    // A dim of 0 means itself here, not "as in the operand".
+    sum = Add("Reshape", {sum},
+              {{"shape", Ints(to.dims)}, {"allowzero", int64_t{1}}});
   }
   return sum;
 }
