@@ -5,14 +5,110 @@
 #include <cstring>
 
 #include "core/status_macros.h"
+#include "ops/lib/broadcast.h"
 #include "ops/lib/parallel.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/lib/transpose.cc"
+#include "ops/lib/simd.h"
+// simd.h stands before the loops.
+#include "hwy/foreach_target.h"
+#include "ops/lib/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace reprise {
+namespace HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+
+constexpr int64_t kQuad = 1;
+
+int64_t TransposeQuads(const float*, int64_t, float*, int64_t, int64_t) {
+  return 0;
+}
+
+#else
+
+constexpr int64_t kQuad = 4;
+
+// Transposes [columns][4] at `from` to [4][columns] at `to`, four columns at a
+// time; returns the columns done. Moves bits: they need not be floats.
+int64_t TransposeQuads(const float* from, int64_t from_stride, float* to,
+                       int64_t to_stride, int64_t columns) {
+  int64_t c = 0;
+  const hn::FixedTag<float, 4> d;
+  for (; c + 4 <= columns; c += 4) {
+    const float* p = from + c * from_stride;
+    const auto a0 = hn::LoadU(d, p);
+    const auto a1 = hn::LoadU(d, p + from_stride);
+    const auto a2 = hn::LoadU(d, p + 2 * from_stride);
+    const auto a3 = hn::LoadU(d, p + 3 * from_stride);
+    const auto b0 = hn::InterleaveLower(d, a0, a2);  // 00 20 01 21
+    const auto b1 = hn::InterleaveLower(d, a1, a3);  // 10 30 11 31
+    const auto b2 = hn::InterleaveUpper(d, a0, a2);  // 02 22 03 23
+    const auto b3 = hn::InterleaveUpper(d, a1, a3);  // 12 32 13 33
+    float* q = to + c;
+    hn::StoreU(hn::InterleaveLower(d, b0, b1), d, q);
+    hn::StoreU(hn::InterleaveUpper(d, b0, b1), d, q + to_stride);
+    hn::StoreU(hn::InterleaveLower(d, b2, b3), d, q + 2 * to_stride);
+    hn::StoreU(hn::InterleaveUpper(d, b2, b3), d, q + 3 * to_stride);
+  }
+  return c;
+}
+
+#endif  // HWY_SCALAR
+
+// Transposes the tile [columns][rows] at `from` to [rows][columns] at `to`.
+void TransposeTile(const float* from, int64_t from_stride, float* to,
+                   int64_t to_stride, int64_t rows, int64_t columns) {
+  int64_t r = 0;
+  for (; r + kQuad <= rows; r += kQuad) {
+    const int64_t done = TransposeQuads(from + r, from_stride,
+                                        to + r * to_stride, to_stride, columns);
+    for (int64_t c = done; c < columns; ++c) {
+      for (int64_t i = r; i < r + kQuad; ++i) {
+        to[i * to_stride + c] = from[c * from_stride + i];
+      }
+    }
+  }
+  for (; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      to[r * to_stride + c] = from[c * from_stride + r];
+    }
+  }
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace reprise
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace reprise {
 namespace {
 
-// Rows and columns of one tile: 32 x 32 floats from both sides stay in the
-// first-level cache.
-constexpr int64_t kTile = 32;
+HWY_EXPORT(TransposeTile);
+
+// Rows and columns of one tile: a cache line of floats.
+constexpr int64_t kTile = 16;
+
+// Transposes [columns, rows] to [rows, columns]; tiles of one cache line each
+// way, as lines whose addresses are multiples of 4 KiB apart, as in square
+// matrices, evict each other.
+template <class T>
+void CopyTile(const T* from, int64_t from_stride, T* to, int64_t to_stride,
+              int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) {
+      to[r * to_stride + c] = from[c * from_stride + r];
+    }
+  }
+}
+
+void CopyTile(const float* from, int64_t from_stride, float* to,
+              int64_t to_stride, int64_t rows, int64_t columns) {
+  HWY_DYNAMIC_DISPATCH(TransposeTile)
+  (from, from_stride, to, to_stride, rows, columns);
+}
 
 }  // namespace
 
@@ -82,12 +178,17 @@ void Transposition::RunAs(const T* from, T* to) const {
             continue;
           }
           for (int64_t column = 0; column < columns_.dim; column += kTile) {
-            const int64_t column_end = std::min(columns_.dim, column + kTile);
-            for (int64_t c = column; c < column_end; ++c) {
-              const T* s = source + c * columns_.from;
-              T* t = target + c;
-              for (int64_t r = row; r < row_end; ++r) {
-                t[r * rows_.to] = s[r * rows_.from];
+            const int64_t columns = std::min(columns_.dim - column, kTile);
+            const T* s = source + column * columns_.from;
+            T* t = target + column;
+            if (rows_.from == 1) {
+              CopyTile(s + row, columns_.from, t + row * rows_.to, rows_.to,
+                       row_end - row, columns);
+              continue;
+            }
+            for (int64_t r = row; r < row_end; ++r) {
+              for (int64_t c = 0; c < columns; ++c) {
+                t[r * rows_.to + c] = s[r * rows_.from + c * columns_.from];
               }
             }
           }
@@ -102,8 +203,7 @@ void Transposition::Run(const void* from, void* to) const {
       return RunAs(static_cast<const uint8_t*>(from),
                    static_cast<uint8_t*>(to));
     case 4:
-      return RunAs(static_cast<const uint32_t*>(from),
-                   static_cast<uint32_t*>(to));
+      return RunAs(static_cast<const float*>(from), static_cast<float*>(to));
     case 8:
       return RunAs(static_cast<const uint64_t*>(from),
                    static_cast<uint64_t*>(to));
@@ -113,3 +213,4 @@ void Transposition::Run(const void* from, void* to) const {
 }
 
 }  // namespace reprise
+#endif  // HWY_ONCE
