@@ -54,6 +54,26 @@ OpCase SliceCase(CaseRandom& random);
 OpCase GatherCase(CaseRandom& random);
 OpCase ExpandCase(CaseRandom& random);
 
+// matrix_cases.cc
+OpCase MatMulCase(CaseRandom& random);
+OpCase GemmCase(CaseRandom& random);
+
+// window_cases.cc
+OpCase ConvCase(CaseRandom& random);
+OpCase MaxPoolCase(CaseRandom& random);
+OpCase AveragePoolCase(CaseRandom& random);
+OpCase GlobalAveragePoolCase(CaseRandom& random);
+
+// normalization_cases.cc
+OpCase BatchNormalizationCase(CaseRandom& random);
+OpCase LayerNormalizationCase(CaseRandom& random);
+OpCase DropoutCase(CaseRandom& random);
+
+// loss_cases.cc
+OpCase SoftmaxCrossEntropyLossCase(CaseRandom& random);
+OpCase NegativeLogLikelihoodLossCase(CaseRandom& random);
+OpCase MeanSquaredErrorCase(CaseRandom& random);
+
 struct OpCases {
   const char* op;
   OpCase (*make)(CaseRandom& random);
@@ -61,21 +81,32 @@ struct OpCases {
 
 inline constexpr OpCases kOpCases[] = {
     {"Add", AddCase},
+    {"AveragePool", AveragePoolCase},
+    {"BatchNormalization", BatchNormalizationCase},
     {"Cast", CastCase},
     {"Concat", ConcatCase},
+    {"Conv", ConvCase},
     {"Div", DivCase},
+    {"Dropout", DropoutCase},
     {"Elu", EluCase},
     {"Exp", ExpCase},
     {"Expand", ExpandCase},
     {"Flatten", FlattenCase},
     {"Gather", GatherCase},
     {"Gelu", GeluCase},
+    {"Gemm", GemmCase},
+    {"GlobalAveragePool", GlobalAveragePoolCase},
     {"Identity", IdentityCase},
+    {"LayerNormalization", LayerNormalizationCase},
     {"LeakyRelu", LeakyReluCase},
     {"Log", LogCase},
     {"LogSoftmax", LogSoftmaxCase},
+    {"MatMul", MatMulCase},
+    {"MaxPool", MaxPoolCase},
+    {"MeanSquaredError", MeanSquaredErrorCase},
     {"Mul", MulCase},
     {"Neg", NegCase},
+    {"NegativeLogLikelihoodLoss", NegativeLogLikelihoodLossCase},
     {"Pow", PowCase},
     {"ReduceMax", ReduceMaxCase},
     {"ReduceMean", ReduceMeanCase},
@@ -85,6 +116,7 @@ inline constexpr OpCases kOpCases[] = {
     {"Sigmoid", SigmoidCase},
     {"Slice", SliceCase},
     {"Softmax", SoftmaxCase},
+    {"SoftmaxCrossEntropyLoss", SoftmaxCrossEntropyLossCase},
     {"Split", SplitCase},
     {"Sqrt", SqrtCase},
     {"Square", SquareCase},

@@ -1,0 +1,64 @@
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/tensor_type.h"
+#include "gtest/gtest.h"
+#include "tests/ops/layer_cases.h"
+#include "tests/testing/op_harness.h"
+
+namespace reprise {
+namespace {
+
+std::vector<Dims> Shapes() {
+  return {{4, 3, 3, 2}, {4, 16, 3, 3},   {4, 17, 2, 3}, {6, 5},
+          {4, 3, 5},    {3, 2, 2, 2, 2}, {3, 1, 4, 4},  {5, 16, 1, 1}};
+}
+
+TEST(BatchNormalizationTest, TrainingMatchesDefinition) {
+  uint64_t seed = 0;
+  for (const Dims& x : Shapes()) CheckCase(BatchNormTrainingOf(x), ++seed);
+}
+
+TEST(BatchNormalizationTest, InferenceMatchesDefinition) {
+  uint64_t seed = 0;
+  for (const Dims& x : Shapes()) CheckCase(BatchNormInferenceOf(x), ++seed);
+}
+
+TEST(BatchNormalizationTest, ATrainingNodeUsesTheBatch) {
+  CheckCase(BatchNormNodeOf({4, 3, 3, 2}, /*training=*/true), 1);
+}
+
+// Statistics that a node has been given stay what they are, and the gradient
+// takes them as constants.
+TEST(BatchNormalizationTest, AFrozenNodeUsesItsState) {
+  CheckCase(BatchNormNodeOf({4, 3, 3, 2}, /*training=*/false), 1);
+}
+
+TEST(BatchNormalizationTest, GradientReadsXAndStatisticsButNotY) {
+  EXPECT_EQ(KeptValues(BatchNormTrainingOf({4, 3, 3, 2})), "x0 x1 y1 y2");
+  EXPECT_EQ(KeptValues(BatchNormInferenceOf({4, 3, 3, 2})), "x0 x1 x3 x4");
+}
+
+// momentum 0.75: 0.75 * 2 + 0.25 * 4 = 2.5.
+TEST(BatchNormalizationTest, RunningAverageMovesTowardsTheBatch) {
+  OpCase c;
+  c.op = "RunningAverage";
+  c.in = {F32({1}), F32({1})};
+  c.attrs = {{"momentum", 0.75f}};
+  const HostTensors out = RunOp(c, {{F32({1}), {2}}, {F32({1}), {4}}});
+  EXPECT_EQ(out[0].data[0], 2.5);
+}
+
+TEST(BatchNormalizationTest, RefusesWhatDoesNotFit) {
+  ExpectRefused("BatchNormalization",
+                {F32({4, 3, 2, 2}), F32({3}), F32({3}), F32({3}), F32({2})}, {},
+                "must be f32[3], got f32[2]");
+  ExpectRefused("BatchNormalization",
+                {F32({3}), F32({3}), F32({3}), F32({3}), F32({3})}, {},
+                "x must be [n, c, ..]");
+}
+
+}  // namespace
+}  // namespace reprise
