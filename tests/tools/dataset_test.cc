@@ -227,6 +227,20 @@ TEST(TextDatasetTest, EpochsCutAtDifferentPlaces) {
   EXPECT_EQ(std::count(seen.begin(), seen.end(), true), 10);
 }
 
+// Windows of 10 in 100 bytes: a first window at byte 0 leaves room for 9 (the
+// last byte is only a target), one at byte 9 for 9 too; in 95 bytes 9 and 8.
+TEST(TextDatasetTest, EpochsAreEquallyLong) {
+  for (const int64_t bytes : {11, 15, 20, 21, 95, 100}) {
+    const RowSet rows(0, bytes, 10);
+    for (int64_t epoch = 0; epoch < 100; ++epoch) {
+      ASSERT_EQ(static_cast<int64_t>(rows.Shuffled(/*seed=*/1, epoch).size()),
+                rows.epoch_size())
+          << bytes << " bytes, epoch " << epoch;
+    }
+  }
+  EXPECT_EQ(RowSet(0, 95, 10).epoch_size(), 8);
+}
+
 TEST(SplitTest, EveryRowIsOnOneSide) {
   std::string csv;
   for (int row = 0; row < 10; ++row) absl::StrAppend(&csv, row, ",1,0\n");
