@@ -220,7 +220,8 @@ void Loader::InferOutputs(int32_t n, Node node) {
     node.out.back() = it->second.id;
     graph_.values.push_back(std::move(value));
   }
-  while (op.max_outputs != INT_MAX && node.out.back() == kNoValue) {
+  while (op.max_outputs != INT_MAX && !node.out.empty() &&
+         node.out.back() == kNoValue) {
     node.out.pop_back();
   }
   graph_.nodes.push_back(std::move(node));
