@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "core/lowering.h"
+#include "core/plan_file.h"
 #include "core/proto_file.h"
 #include "core/status_macros.h"
 #include "ops/all_ops.h"
@@ -34,8 +35,9 @@ class PassPlanner {
                                                               : options.machine;
   }
 
-  absl::Status AddPass(PlanMode mode, const Bindings& symbols,
-                       const std::vector<std::string>& gradients = {}) {
+  // Loads and lowers one pass; `Plan` is still to come.
+  absl::Status Lower(PlanMode mode, const Bindings& symbols,
+                     const std::vector<std::string>& gradients = {}) {
     auto pass = std::make_unique<PlannedPass>();
     pass->mode = mode;
     Bindings bindings = options_.symbols;
@@ -47,7 +49,8 @@ class PassPlanner {
     step.config = plan_.config;
     step.gradients = gradients;
     ASSIGN_OR_RETURN(pass->step, BuildStepGraph(pass->model, *plan_.ops, step));
-    ASSIGN_OR_RETURN(pass->lowered, Lower(pass->step, *plan_.ops, lowering_));
+    ASSIGN_OR_RETURN(pass->lowered,
+                     reprise::Lower(pass->step, *plan_.ops, lowering_));
     if (plan_.passes.empty()) {
       plan_.persistent = PlacePersistent(pass->step.graph, pass->lowered);
       for (const PersistentValue& value : plan_.persistent) {
@@ -55,15 +58,40 @@ class PassPlanner {
                                           value.offset + AlignUp(value.bytes));
       }
     }
-    ASSIGN_OR_RETURN(PlanResult planned,
-                     MakePlan(pass->step.graph, pass->lowered, mode,
-                              plan_.persistent, options_.plan));
-    pass->plan = std::move(planned.plan);
-    plan_.arena_bytes = std::max(plan_.arena_bytes, pass->plan.end_bytes);
     plan_.passes.push_back(std::move(pass));
-    reports_.push_back(std::move(planned.report));
     return absl::OkStatus();
   }
+
+  // Lowers the passes of a trainer.
+  absl::Status LowerTraining() {
+    std::vector<Bindings> bindings = {{}};
+    bindings.insert(bindings.end(), options_.more_symbols.begin(),
+                    options_.more_symbols.end());
+    for (const Bindings& symbols : bindings) {
+      RETURN_IF_ERROR(Lower(PlanMode::kTrain, symbols));
+      if (plan_.config.accumulate_steps() > 1) {
+        RETURN_IF_ERROR(Lower(PlanMode::kTrainAccumulate, symbols));
+      }
+      if (options_.evaluate) {
+        RETURN_IF_ERROR(Lower(PlanMode::kEvaluate, symbols));
+      }
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status Plan() {
+    for (const std::unique_ptr<PlannedPass>& pass : plan_.passes) {
+      ASSIGN_OR_RETURN(PlanResult planned,
+                       MakePlan(pass->step.graph, pass->lowered, pass->mode,
+                                plan_.persistent, options_.plan));
+      pass->plan = std::move(planned.plan);
+      plan_.arena_bytes = std::max(plan_.arena_bytes, pass->plan.end_bytes);
+      reports_.push_back(std::move(planned.report));
+    }
+    return absl::OkStatus();
+  }
+
+  TrainerPlan& plan() { return plan_; }
 
   PlannedTrainer Finish() {
     return PlannedTrainer{std::move(plan_), std::move(reports_)};
@@ -87,19 +115,37 @@ absl::StatusOr<PlannedTrainer> PlanTrainer(const proto::Graph& graph,
                                            const proto::TrainConfig& config,
                                            const TrainerOptions& options) {
   PassPlanner planner(graph, config, options);
-  std::vector<Bindings> bindings = {{}};
-  bindings.insert(bindings.end(), options.more_symbols.begin(),
-                  options.more_symbols.end());
-  for (const Bindings& symbols : bindings) {
-    RETURN_IF_ERROR(planner.AddPass(PlanMode::kTrain, symbols));
-    if (config.accumulate_steps() > 1) {
-      RETURN_IF_ERROR(planner.AddPass(PlanMode::kTrainAccumulate, symbols));
-    }
-    if (options.evaluate) {
-      RETURN_IF_ERROR(planner.AddPass(PlanMode::kEvaluate, symbols));
-    }
+  RETURN_IF_ERROR(planner.LowerTraining());
+  RETURN_IF_ERROR(planner.Plan());
+  return planner.Finish();
+}
+
+absl::StatusOr<PlannedTrainer> ReadPlan(const std::string& path,
+                                        const proto::Graph& graph,
+                                        const proto::TrainConfig& config,
+                                        const TrainerOptions& options) {
+  proto::PlanSet file;
+  RETURN_IF_ERROR(ReadProtoFile(path, file));
+  PassPlanner planner(graph, config, options);
+  RETURN_IF_ERROR(planner.LowerTraining());
+  const absl::Status adopted = AdoptPlans(file, planner.plan());
+  if (!adopted.ok()) {
+    return absl::Status(adopted.code(),
+                        absl::StrCat(path, ": ", adopted.message()));
   }
   return planner.Finish();
+}
+
+absl::Status WritePlan(const TrainerPlan& plan, const PlanOptions& options,
+                       const std::string& path) {
+  proto::PlanSet file = ToProto(plan);
+  proto::PlanOptions& out = *file.mutable_options();
+  if (options.budget_bytes != INT64_MAX) {
+    out.set_budget_bytes(options.budget_bytes);
+  }
+  out.set_strict(options.strict);
+  out.set_work_limit(options.work_limit);
+  return WriteProtoFile(file, path);
 }
 
 absl::StatusOr<PlannedTrainer> PlanRunner(
@@ -113,8 +159,9 @@ absl::StatusOr<PlannedTrainer> PlanRunner(
   bindings.insert(bindings.end(), options.more_symbols.begin(),
                   options.more_symbols.end());
   for (const Bindings& symbols : bindings) {
-    RETURN_IF_ERROR(planner.AddPass(mode, symbols, gradients));
+    RETURN_IF_ERROR(planner.Lower(mode, symbols, gradients));
   }
+  RETURN_IF_ERROR(planner.Plan());
   return planner.Finish();
 }
 

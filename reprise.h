@@ -75,8 +75,23 @@ absl::StatusOr<PlannedTrainer> PlanTrainer(const proto::Graph& graph,
                                            const proto::TrainConfig& config,
                                            const TrainerOptions& options);
 
-// The same, without training: a forward pass (mode kEvaluate, or kForward with
-// training semantics), or kGradients with the gradients of `gradients`
+// PlanTrainer, with schedule and offsets taken from a file that WritePlan has
+// made from the same graph, config and options, on the same kind of machine;
+// every step is checked. `reports` stays empty.
+//
+//   errors: those of PlanTrainer and ReadProtoFile; FailedPrecondition naming
+//           what differs; Internal if the checker refuses a plan.
+absl::StatusOr<PlannedTrainer> ReadPlan(const std::string& path,
+                                        const proto::Graph& graph,
+                                        const proto::TrainConfig& config,
+                                        const TrainerOptions& options);
+
+// Writes the plans in `plan`; the old file or the new one stands, whole.
+absl::Status WritePlan(const TrainerPlan& plan, const PlanOptions& options,
+                       const std::string& path);
+
+// PlanTrainer without training: a forward pass (mode kEvaluate, or kForward
+// with training semantics), or kGradients with the gradients of `gradients`
 // (inputs and parameters; empty: all trainable parameters).
 absl::StatusOr<PlannedTrainer> PlanRunner(
     const proto::Graph& graph, PlanMode mode,

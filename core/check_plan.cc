@@ -53,6 +53,7 @@ class Checker {
     RETURN_IF_ERROR(CheckResults());
     RETURN_IF_ERROR(CheckRuns());
     RETURN_IF_ERROR(CompareRanges());
+    RETURN_IF_ERROR(CheckEnd());
     SumUp();
     RETURN_IF_ERROR(CompareFacts());
     return std::move(facts_);
@@ -71,7 +72,10 @@ class Checker {
   }
 
   std::string Name(LoweredValueId v) const {
-    if (v < 0) return "scratchpad";
+    if (v < 0) return "no value";
+    if (v >= static_cast<LoweredValueId>(graph_.values.size())) {
+      return absl::StrCat("unknown value ", v);
+    }
     const LoweredValue& value = graph_.values[v];
     const std::string id = absl::StrCat("value ", v);
     if (value.producer < 0) return id;
@@ -79,8 +83,8 @@ class Checker {
   }
 
   std::string Place(const Operand& operand) const {
-    return absl::StrCat(Name(operand.value), " at [", operand.offset, ", ",
-                        operand.offset + operand.bytes, ")");
+    return absl::StrCat(Name(operand.value), " at byte ", operand.offset,
+                        " of ", operand.bytes, " bytes");
   }
 
   absl::Status CheckBounds(const Operand& operand, int64_t low,
@@ -431,6 +435,17 @@ class Checker {
       }
     }
     return absl::OkStatus();
+  }
+
+  // The arena is no larger than what lies in it.
+  absl::Status CheckEnd() const {
+    int64_t end = plan_.persistent_bytes;
+    for (const LiveRange& range : facts_.ranges) {
+      end = std::max(end, AlignUp(range.offset + range.bytes));
+    }
+    if (plan_.end_bytes <= end) return absl::OkStatus();
+    return Error(absl::StrCat("plan: ends at ", plan_.end_bytes,
+                              ", the last value at ", end));
   }
 
   void SumUp() {
