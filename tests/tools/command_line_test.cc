@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "reprise.h"
 
 namespace reprise {
 namespace {
@@ -91,6 +92,22 @@ TEST(CommandLineTest, CheckReportsEveryError) {
 
 TEST(CommandLineTest, BudgetBelowTheSmallestArenaNamesIt) {
   ExpectInputError({"plan", kLesson, "--budget=1KiB"}, "1024");
+}
+
+TEST(CommandLineTest, PlanWritesAFileThatIsReadAgain) {
+  const std::string path = TempPath("plan.pb");
+  ASSERT_EQ(RunReprise({"plan", kLesson, "--threads=1", "--out=" + path}).code,
+            0);
+  const absl::StatusOr<proto::Graph> graph = ReadGraphFile(kLesson);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  proto::TrainConfig config;
+  config.set_format_version(1);
+  config.mutable_adam();
+  TrainerOptions options;
+  options.threads = 1;
+  const absl::StatusOr<PlannedTrainer> read =
+      ReadPlan(path, *graph, config, options);
+  EXPECT_TRUE(read.ok()) << read.status();
 }
 
 TEST(CommandLineTest, RunWantsEveryInput) {

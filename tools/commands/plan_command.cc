@@ -156,6 +156,7 @@ class PlanCommand : public Command {
     model_.Add(app);
     config_.Add(app);
     budget_.Add(app);
+    app.add_option("--out", out_, "File that gets the plan (proto/plan.proto)");
     format_.Add(app);
   }
 
@@ -170,6 +171,9 @@ class PlanCommand : public Command {
     ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                      Trainer::Create(std::move(planned.plan)));
     const int64_t engine_bytes = trainer->engine_bytes();
+    if (!out_.empty()) {
+      RETURN_IF_ERROR(WritePlan(trainer->plan(), options.plan, out_));
+    }
     console.out << (format_.json() ? Dump(ToJson(model_.model, trainer->plan(),
                                                  planned.reports, engine_bytes))
                                    : ToText(model_.model, trainer->plan(),
@@ -182,6 +186,7 @@ class PlanCommand : public Command {
   ConfigFlags config_;
   BudgetFlags budget_;
   FormatFlag format_;
+  std::string out_;
 };
 
 }  // namespace
