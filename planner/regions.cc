@@ -265,15 +265,9 @@ absl::Status Regions::ReadAnnotations() {
             "' are one content, with must_save for one and must_recompute for "
             "the other"));
       }
-      if (wish == Wish::kMustRecompute && graph_.values[v].producer < 0 &&
-          graph_.values[v].bytes > 0) {
-        // A view of a source costs no bytes, kept or not.
-        if (step_.values[it->first].producer != kNoNode) continue;
-        return absl::InvalidArgumentError(
-            absl::StrCat("value '", step_.values[it->first].name,
-                         "': must_recompute, but it has the bytes of '",
-                         step_.values[graph_.values[v].logical[0]].name,
-                         "', which no node computes"));
+      // A view of what no node computes has no bytes of its own to drop.
+      if (wish == Wish::kMustRecompute && graph_.values[v].producer < 0) {
+        continue;
       }
       wish_[v] = wish;
       wished_for_[v] = it->first;

@@ -146,7 +146,7 @@ std::string Halves(ModelWriter& w, char kind, int length, std::string x) {
     for (int i = 0; i < length; ++i) x = w.Act(kind, x);
     return x;
   }
-  w.Open(absl::StrCat("half_of_", x));
+  w.Open(absl::StrCat("half_of_", length, "_from_", x));
   x = Halves(w, kind, length / 2, x);
   w.Close();
   return Halves(w, kind, length - length / 2, x);
