@@ -18,27 +18,36 @@ std::vector<Dims> Shapes() {
 
 TEST(BatchNormalizationTest, TrainingMatchesDefinition) {
   uint64_t seed = 0;
-  for (const Dims& x : Shapes()) CheckCase(BatchNormTrainingOf(x), ++seed);
+  for (const Dims& x : Shapes()) CheckForward(BatchNormTrainingOf(x), ++seed);
 }
 
 TEST(BatchNormalizationTest, InferenceMatchesDefinition) {
   uint64_t seed = 0;
-  for (const Dims& x : Shapes()) CheckCase(BatchNormInferenceOf(x), ++seed);
+  for (const Dims& x : Shapes()) CheckForward(BatchNormInferenceOf(x), ++seed);
 }
 
 TEST(BatchNormalizationTest, ATrainingNodeUsesTheBatch) {
-  CheckCase(BatchNormNodeOf({4, 3, 3, 2}, /*training=*/true), 1);
+  uint64_t seed = 0;
+  for (const Dims& x : Shapes()) {
+    CheckCase(BatchNormNodeOf(x, /*training=*/true), ++seed);
+  }
 }
 
 // Statistics that a node has been given stay what they are, and the gradient
 // takes them as constants.
 TEST(BatchNormalizationTest, AFrozenNodeUsesItsState) {
-  CheckCase(BatchNormNodeOf({4, 3, 3, 2}, /*training=*/false), 1);
+  uint64_t seed = 0;
+  for (const Dims& x : Shapes()) {
+    CheckCase(BatchNormNodeOf(x, /*training=*/false), ++seed);
+  }
 }
 
+// Of x, scale, b, mean and variance; in training, statistics of the batch.
 TEST(BatchNormalizationTest, GradientReadsXAndStatisticsButNotY) {
-  EXPECT_EQ(KeptValues(BatchNormTrainingOf({4, 3, 3, 2})), "x0 x1 y1 y2");
-  EXPECT_EQ(KeptValues(BatchNormInferenceOf({4, 3, 3, 2})), "x0 x1 x3 x4");
+  EXPECT_EQ(KeptValues(BatchNormNodeOf({4, 3, 3, 2}, /*training=*/false)),
+            "x0 x1 x3 x4");
+  EXPECT_EQ(KeptValues(BatchNormNodeOf({4, 3, 3, 2}, /*training=*/true)),
+            "x0 x1 y1 y2");
 }
 
 // momentum 0.75: 0.75 * 2 + 0.25 * 4 = 2.5.

@@ -109,22 +109,24 @@ OpCase GemmOf(std::vector<TensorType> in, Attrs attrs) {
 }
 
 OpCase MatMulCase(CaseRandom& random) {
-  const Dims batch = random.AnyDims(0, 2);
+  Dims batch;
+  const int64_t batch_rank = random.Int(0, 2);
+  for (int64_t i = 0; i < batch_rank; ++i) batch.push_back(random.Int(1, 3));
   Dims a = random.Narrowed(batch);
   Dims b = random.Narrowed(batch);
-  const int64_t k = random.Dim();
+  const int64_t k = random.Int(0, 20);
   // A vector now and then, where there is no batch.
-  if (!a.empty() || random.Int(0, 3) > 0) a.push_back(random.Int(1, 9));
+  if (!a.empty() || random.Int(0, 3) > 0) a.push_back(random.Int(1, 5));
   a.push_back(k);
   b.push_back(k);
-  if (b.size() > 1 || random.Int(0, 3) > 0) b.push_back(random.Int(1, 9));
+  if (b.size() > 1 || random.Int(0, 3) > 0) b.push_back(random.Int(1, 5));
   return MatMulOf(std::move(a), std::move(b));
 }
 
 OpCase GemmCase(CaseRandom& random) {
-  const int64_t m = random.Int(1, 12);
-  const int64_t k = random.Dim();
-  const int64_t n = random.Int(1, 40);
+  const int64_t m = random.Int(1, 8);
+  const int64_t k = random.Int(0, 20);
+  const int64_t n = random.Int(1, 20);
   const int64_t trans_a = random.Int(0, 1);
   const int64_t trans_b = random.Int(0, 1);
   std::vector<TensorType> in = {F32(trans_a != 0 ? Dims{k, m} : Dims{m, k}),

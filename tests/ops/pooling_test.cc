@@ -13,8 +13,8 @@ namespace {
 
 // Row-major and channels-last orders are the harness's; here: shapes.
 void CheckShapes(const std::string& op) {
-  CheckCase(PoolOf(op, {2, 3, 7, 6}, {{"kernel_shape", Ints{2, 2}}}), 1);
-  CheckCase(PoolOf(op, {2, 17, 7, 6},
+  CheckCase(PoolOf(op, {2, 3, 5, 4}, {{"kernel_shape", Ints{2, 2}}}), 1);
+  CheckCase(PoolOf(op, {1, 17, 5, 4},
                    {{"kernel_shape", Ints{3, 2}},
                     {"strides", Ints{2, 2}},
                     {"pads", Ints{1, 0, 1, 1}}}),
@@ -24,7 +24,7 @@ void CheckShapes(const std::string& op) {
             3);
   CheckCase(PoolOf(op, {2, 3, 2, 2}, {{"kernel_shape", Ints{2, 2}}}), 4);
   CheckCase(PoolOf(op, {2, 4, 9}, {{"kernel_shape", Ints{3}}}), 5);
-  CheckCase(PoolOf(op, {1, 2, 4, 5, 4}, {{"kernel_shape", Ints{2, 2, 3}}}), 6);
+  CheckCase(PoolOf(op, {1, 2, 3, 4, 3}, {{"kernel_shape", Ints{2, 2, 3}}}), 6);
   CheckCase(PoolOf(op, {0, 3, 7, 6}, {{"kernel_shape", Ints{2, 2}}}), 7);
 }
 
@@ -33,7 +33,7 @@ TEST(MaxPoolTest, MatchesDefinition) { CheckShapes("MaxPool"); }
 TEST(MaxPoolTest, GradientReadsOnlyTheWorkspace) {
   EXPECT_EQ(KeptValues(PoolOf("MaxPool", {2, 3, 6, 6},
                               {{"kernel_shape", Ints{2, 2}}})),
-            "y1");
+            "y0:1");
 }
 
 // A window of which all real elements are negative: zero padding would win.
@@ -64,7 +64,7 @@ TEST(MaxPoolTest, RefusesWhatDoesNotFit) {
 TEST(AveragePoolTest, MatchesDefinition) { CheckShapes("AveragePool"); }
 
 TEST(AveragePoolTest, CountsPaddingIfAsked) {
-  CheckCase(PoolOf("AveragePool", {2, 3, 7, 6},
+  CheckCase(PoolOf("AveragePool", {2, 3, 5, 4},
                    {{"kernel_shape", Ints{3, 3}},
                     {"pads", Ints{1, 1, 1, 1}},
                     {"count_include_pad", int64_t{1}}}),
@@ -78,7 +78,7 @@ TEST(AveragePoolTest, GradientReadsNothing) {
 }
 
 TEST(GlobalAveragePoolTest, MatchesDefinition) {
-  CheckCase(PoolOf("GlobalAveragePool", {2, 3, 7, 6}), 1);
+  CheckCase(PoolOf("GlobalAveragePool", {2, 3, 5, 4}), 1);
   CheckCase(PoolOf("GlobalAveragePool", {2, 16, 4, 4}), 2);
   CheckCase(PoolOf("GlobalAveragePool", {2, 3, 1, 1}), 3);
   CheckCase(PoolOf("GlobalAveragePool", {2, 3, 9}), 4);

@@ -1,0 +1,92 @@
+// An activation inside a kernel against the same one as a node of its own.
+
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "core/graph_builder.h"
+#include "core/status_macros.h"
+#include "gtest/gtest.h"
+#include "reprise.h"
+
+namespace reprise {
+namespace {
+
+struct FusionCase {
+  std::string op;
+  std::vector<Dims> in;
+  BuilderAttrs attrs;
+};
+
+struct Outcome {
+  size_t num_nodes = 0;
+  std::vector<float> y;
+};
+
+// Runs Relu(op(x0, x1, ..)) on waves of both signs.
+absl::StatusOr<Outcome> RunCase(const FusionCase& c, bool fusion) {
+  GraphBuilder b("fusion");
+  GraphBuilder::Values in;
+  for (size_t i = 0; i < c.in.size(); ++i) {
+    in.push_back(b.Input("x" + std::to_string(i), DType::kF32,
+                         BuilderDims(c.in[i].begin(), c.in[i].end())));
+  }
+  const BuilderValue y = b.Add("Relu", {b.Add(c.op, in, c.attrs)}, {}, "y");
+  b.Output(y);
+  TrainerOptions options;
+  options.threads = 2;
+  options.fusion = fusion;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> runner,
+                   MakeRunner(b.graph(), PlanMode::kForward, {}, options));
+  Pass& pass = runner->next();
+  for (size_t i = 0; i < c.in.size(); ++i) {
+    ASSIGN_OR_RETURN(const absl::Span<float> x,
+                     pass.Input<float>("x" + std::to_string(i)));
+    for (size_t k = 0; k < x.size(); ++k) {
+      x[k] = static_cast<float>(
+          std::sin(0.7 * static_cast<double>(k) + static_cast<double>(i)));
+    }
+  }
+  RETURN_IF_ERROR(runner->Run(pass));
+  ASSIGN_OR_RETURN(const absl::Span<const float> out, pass.Output<float>("y"));
+  return Outcome{pass.planned().lowered.nodes.size(),
+                 std::vector<float>(out.begin(), out.end())};
+}
+
+TEST(FusionTest, ReluInsideAKernelGivesTheSameBits) {
+  const std::vector<FusionCase> cases = {
+      {"MatMul", {{37, 33}, {33, 50}}, {}},
+      {"MatMul", {{2, 3, 5, 17}, {3, 17, 9}}, {}},
+      {"MatMul", {{4, 6, 17}, {17, 9}}, {}},
+      {"Gemm", {{37, 33}, {33, 50}, {50}}, {}},
+      {"Gemm", {{37, 33}, {33, 50}, {37, 1}}, {}},
+      {"Gemm",
+       {{33, 37}, {50, 33}, {50}},
+       {{"transA", 1}, {"transB", 1}, {"alpha", 0.5}}},
+      {"Gemm", {{5, 7}, {7, 6}}, {{"alpha", 2.0}}},
+      {"Conv",
+       {{2, 16, 9, 9}, {32, 16, 3, 3}, {32}},
+       {{"pads", Ints{1, 1, 1, 1}}}},
+      {"Conv", {{2, 3, 9, 9}, {5, 3, 1, 1}}, {}},
+      {"Conv", {{2, 8, 9, 9}, {8, 1, 3, 3}, {8}}, {{"group", 8}}},
+  };
+  for (size_t i = 0; i < cases.size(); ++i) {
+    SCOPED_TRACE(testing::Message() << cases[i].op << ", case " << i);
+    const absl::StatusOr<Outcome> fused = RunCase(cases[i], /*fusion=*/true);
+    const absl::StatusOr<Outcome> apart = RunCase(cases[i], /*fusion=*/false);
+    ASSERT_TRUE(fused.ok()) << fused.status();
+    ASSERT_TRUE(apart.ok()) << apart.status();
+    EXPECT_EQ(fused->num_nodes + 1, apart->num_nodes);
+    ASSERT_EQ(fused->y.size(), apart->y.size());
+    EXPECT_EQ(std::memcmp(fused->y.data(), apart->y.data(),
+                          fused->y.size() * sizeof(float)),
+              0);
+  }
+}
+
+}  // namespace
+}  // namespace reprise
