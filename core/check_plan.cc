@@ -6,7 +6,7 @@
 // lowered id; an update's result has an id of its own, hence reading old
 // content after its update is found like any other wrong read.
 //
-// Tested by tests/core/check_plan_test.cc and, on every plan made in a test,
+// Tested by tests/flow/check_plan_test.cc and, on every plan made in a test,
 // by the planner's tests.
 
 #include "core/check_plan.h"

@@ -8,7 +8,7 @@
 // `swallowed`.
 //
 // Cost: linear in nodes; a description is asked for once per distinct
-// signature. Tested by tests/core/lowering_test.cc.
+// signature. Tested by tests/flow/lowering_test.cc.
 
 #include "core/lowering.h"
 

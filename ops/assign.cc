@@ -2,7 +2,7 @@
 //
 //   state' = value
 //
-// Tested by tests/core/train_step_test.cc.
+// Tested by tests/flow/train_step_test.cc.
 
 #include <cstring>
 #include <vector>
