@@ -1,5 +1,5 @@
 // Fill: a tensor with one value everywhere, e.g. the gradient of a loss with
-// respect to itself. Tested by tests/ops/fill_test.cc.
+// respect to itself. Tested by tests/ops/reorder_test.cc.
 
 #include <algorithm>
 #include <cstdint>

@@ -65,8 +65,7 @@ HWY_INLINE void SumColumns(const At& at, const float* x, const LabelLoss& loss,
   largest = at.Load(x);
   for (int64_t c = 1; c < loss.classes; ++c) {
     const VF v = at.Load(x + c * loss.d);
-    largest =
-        hn::IfThenElse(hn::Or(hn::Gt(v, largest), hn::Ne(v, v)), v, largest);
+    largest = LargerOrNaN(largest, v);
   }
   sum = hn::Zero(d);
   for (int64_t c = 0; c < loss.classes; ++c) {

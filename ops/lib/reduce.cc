@@ -75,10 +75,12 @@ void SumRows(const float* x, int64_t rows, int64_t stride, int64_t n,
       }
       hn::StoreU(hn::Add(hn::LoadU(d, total + j), s), d, total + j);
     }
-    for (; j < n; ++j) {
-      float s = 0;
-      for (int64_t r = row; r < end; ++r) s += x[r * stride + j];
-      total[j] += s;
+    if (j < n) {
+      VF s = hn::Zero(d);
+      for (int64_t r = row; r < end; ++r) {
+        s = hn::Add(s, LoadPart(d, x + r * stride + j, n - j));
+      }
+      StorePart(hn::Add(LoadPart(d, total + j, n - j), s), d, total + j, n - j);
     }
   }
 }
@@ -88,10 +90,7 @@ void MaxRows(const float* x, int64_t rows, int64_t stride, int64_t n,
              float* best) {
   for (int64_t r = 0; r < rows; ++r) {
     Map(
-        n, best,
-        [](DF, VF a, VF b) HWY_ATTR {
-          return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::Ne(b, b)), b, a);
-        },
+        n, best, [](DF, VF a, VF b) HWY_ATTR { return LargerOrNaN(a, b); },
         static_cast<const float*>(best), x + r * stride);
   }
 }

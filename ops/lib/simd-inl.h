@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "hwy/highway.h"
 #include "ops/lib/broadcast.h"
@@ -27,18 +28,40 @@ using DI = hn::RebindToSigned<DF>;
 // Elements of a stack buffer that holds one vector.
 inline constexpr int64_t kLanes = HWY_MAX_BYTES / sizeof(float);
 
+// Whether masked loads and stores touch nothing beyond their lanes.
+#if HWY_TARGET <= HWY_AVX2 && HWY_ARCH_X86
+#define REPRISE_EXACT_MASKS 1
+#else
+#define REPRISE_EXACT_MASKS 0
+#endif
+
 // Loads the n < Lanes elements at `x`; zeros beyond.
 HWY_INLINE VF LoadPart(DF d, const float* x, int64_t n) {
+#if REPRISE_EXACT_MASKS
+  return hn::MaskedLoad(hn::FirstN(d, static_cast<size_t>(n)), d, x);
+#else
   HWY_ALIGN float part[kLanes] = {};
   std::memcpy(part, x, static_cast<size_t>(n) * sizeof(float));
   return hn::Load(d, part);
+#endif
 }
 
 // Stores the first n < Lanes elements of `v`.
 HWY_INLINE void StorePart(VF v, DF d, float* y, int64_t n) {
+#if REPRISE_EXACT_MASKS
+  hn::BlendedStore(v, hn::FirstN(d, static_cast<size_t>(n)), d, y);
+#else
   HWY_ALIGN float part[kLanes];
   hn::Store(v, d, part);
   std::memcpy(y, part, static_cast<size_t>(n) * sizeof(float));
+#endif
+}
+
+#undef REPRISE_EXACT_MASKS
+
+// The first n < Lanes elements of `v`, `rest` beyond.
+HWY_INLINE VF FirstOf(DF d, VF v, int64_t n, VF rest) {
+  return hn::IfThenElse(hn::FirstN(d, static_cast<size_t>(n)), v, rest);
 }
 
 // An operand of Map that has one element for all.
@@ -96,7 +119,7 @@ HWY_INLINE void MapRow(RowKind kind, const void* a, const void* b, void* y,
 }
 
 // Returns the value of the sum of f(d, x[i]...) over [0, n), always added in
-// the same order: four running sums, then the remainder, then the lanes.
+// the same order: four running sums, the remainder to one of them, the lanes.
 template <class F, class... Xs>
 HWY_INLINE float SumOf(int64_t n, const F& f, Xs... xs) {
   const DF d;
@@ -115,41 +138,34 @@ HWY_INLINE float SumOf(int64_t n, const F& f, Xs... xs) {
   for (; i + lanes <= n; i += lanes) {
     s0 = hn::Add(s0, f(d, LoadAt(d, xs, i)...));
   }
-  float rest = 0;
   if (i < n) {
-    HWY_ALIGN float part[kLanes];
-    hn::Store(f(d, LoadPartAt(d, xs, i, n - i)...), d, part);
-    for (int64_t j = 0; j < n - i; ++j) rest += part[j];
+    const VF part = f(d, LoadPartAt(d, xs, i, n - i)...);
+    s1 = hn::Add(s1, FirstOf(d, part, n - i, hn::Zero(d)));
   }
   const VF sum = hn::Add(hn::Add(s0, s1), hn::Add(s2, s3));
-  return hn::GetLane(hn::SumOfLanes(d, sum)) + rest;
+  return hn::GetLane(hn::SumOfLanes(d, sum));
+}
+
+// The larger of each pair, NaN if one is. (Not by hn::Ne(b, b): on some
+// instruction sets that is false for NaN.)
+HWY_INLINE VF LargerOrNaN(VF a, VF b) {
+  return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::IsNaN(b)), b, a);
 }
 
 // Returns the largest of x[0, n), NaN if there is one; n >= 1.
 HWY_INLINE float MaxOf(int64_t n, const float* x) {
   const DF d;
   const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  float best = x[0];
+  VF m = hn::Set(d, x[0]);
   int64_t i = 0;
-  // A lane that has met a NaN keeps it: no comparison with it is true.
-  const auto larger = [](VF a, VF b) HWY_ATTR {
-    return hn::IfThenElse(hn::Or(hn::Gt(b, a), hn::Ne(b, b)), b, a);
-  };
-  if (n >= lanes) {
-    VF m = hn::LoadU(d, x);
-    for (i = lanes; i + lanes <= n; i += lanes) {
-      m = larger(m, hn::LoadU(d, x + i));
-    }
-    HWY_ALIGN float part[kLanes];
-    hn::Store(m, d, part);
-    for (int64_t j = 0; j < lanes; ++j) {
-      if (part[j] > best || part[j] != part[j]) best = part[j];
-    }
+  for (; i + lanes <= n; i += lanes) m = LargerOrNaN(m, hn::LoadU(d, x + i));
+  if (i < n) {
+    m = LargerOrNaN(m, FirstOf(d, LoadPart(d, x + i, n - i), n - i, m));
   }
-  for (; i < n; ++i) {
-    if (x[i] > best || x[i] != x[i]) best = x[i];
+  if (!hn::AllFalse(d, hn::IsNaN(m))) {
+    return std::numeric_limits<float>::quiet_NaN();
   }
-  return best;
+  return hn::GetLane(hn::MaxOfLanes(d, m));
 }
 
 // e^x with an error of about 1 unit in the last place. Overflows to infinity,
@@ -180,7 +196,7 @@ HWY_INLINE VF Exp(DF d, VF x) {
   const VF scale1 =
       hn::BitCast(d, hn::ShiftLeft<23>(hn::Add(hn::Sub(exponent, half), bias)));
   const VF y = hn::Mul(hn::Mul(p, scale0), scale1);
-  return hn::IfThenElse(hn::Ne(x, x), x, y);
+  return hn::IfThenElse(hn::IsNaN(x), x, y);
 }
 
 // ln x, -inf at 0, NaN below.

@@ -102,9 +102,7 @@ void SoftmaxVector(const Columns& c, const float* x, float* y, bool log) {
   const DF d = c.d;
   VF m = c.Load(x, 0);
   for (int64_t i = 1; i < c.n; ++i) {
-    const VF v = c.Load(x, i);
-    // NaN stays: see MaxOf.
-    m = hn::IfThenElse(hn::Or(hn::Gt(v, m), hn::Ne(v, v)), v, m);
+    m = LargerOrNaN(m, c.Load(x, i));
   }
   VF sum = hn::Zero(d);
   for (int64_t i = 0; i < c.n; ++i) {
