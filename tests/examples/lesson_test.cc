@@ -45,8 +45,9 @@ PlannedTrainer Planned(const proto::Graph& graph) {
 
 // Residuals as "value: bytes", in the order of the report.
 std::vector<std::string> Residuals(const proto::Graph& graph) {
+  const PlannedTrainer planned = Planned(graph);
   std::vector<std::string> lines;
-  for (const Residual& residual : Planned(graph).reports[0].residuals) {
+  for (const Residual& residual : planned.reports[0].residuals) {
     lines.push_back(absl::StrCat(residual.value, ": ", residual.bytes));
   }
   return lines;

@@ -51,7 +51,9 @@ TEST(CommandLineTest, EveryCommandHasHelp) {
 
 TEST(CommandLineTest, WrongUsageExitsWithTwo) {
   ExpectUsageError({}, "subcommand");
-  ExpectUsageError({"frobnicate"}, "frobnicate");
+  ExpectUsageError({"frobnicate"},
+                   "no command 'frobnicate'; there are check residuals plan "
+                   "run train eval bench");
   ExpectUsageError({"plan"}, "MODEL");
   ExpectUsageError({"plan", kLesson, "--frobnicate"}, "--frobnicate");
   ExpectUsageError({"plan", kLesson, "--budget=5 apples"},

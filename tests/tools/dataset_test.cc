@@ -3,6 +3,9 @@
 
 #include "tools/data/dataset.h"
 
+#include <archive.h>
+#include <archive_entry.h>
+
 #include <algorithm>
 #include <cstring>
 #include <fstream>
@@ -170,6 +173,47 @@ TEST(NpyDatasetTest, AFileWithoutRowsIsRefused) {
   EXPECT_ERROR(
       Load(FileWith("x.npy", ToNpy(array)), {Input("x", DType::kF32, {4, 3})}),
       "has no rows");
+}
+
+// A zip archive with one stored member.
+std::string ZipWith(const std::string& name, const std::string& content) {
+  std::string zip(1 << 12, '\0');
+  size_t used = 0;
+  archive* const a = archive_write_new();
+  archive_write_set_format_zip(a);
+  archive_write_zip_set_compression_store(a);
+  archive_write_set_bytes_in_last_block(a, 1);
+  archive_write_open_memory(a, &zip[0], zip.size(), &used);
+  archive_entry* const entry = archive_entry_new();
+  archive_entry_set_pathname(entry, name.c_str());
+  archive_entry_set_size(entry, static_cast<la_int64_t>(content.size()));
+  archive_entry_set_filetype(entry, AE_IFREG);
+  archive_write_header(a, entry);
+  archive_write_data(a, content.data(), content.size());
+  archive_entry_free(entry);
+  archive_write_close(a);
+  archive_write_free(a);
+  zip.resize(used);
+  return zip;
+}
+
+TEST(NpzDatasetTest, FeedsInputsByNameUpToDimsOfOne) {
+  const Array array = {{DType::kU8, {2, 1, 3}}, "abcdef"};
+  const std::string path = FileWith("d.npz", ZipWith("x.npy", ToNpy(array)));
+  const auto dataset = Load(path, {Input("x", DType::kF32, {4, 3})});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(dataset->num_rows(), 2);
+  EXPECT_EQ(Row<float>(*dataset, 0, 1), (std::vector<float>{100, 101, 102}));
+
+  EXPECT_ERROR(Load(path, {Input("y", DType::kF32, {4, 3})}),
+               "has no array 'y' for the input of that name; it has 'x'");
+  EXPECT_ERROR(Load(path, {Input("x", DType::kF32, {4, 4})}),
+               "array 'x' is u8[2,1,3], the input takes rows of f32[4,4]");
+  DataOptions options;
+  options.files = path;
+  options.scale = 2.0f;
+  EXPECT_ERROR(Dataset::Load(options, {Input("x", DType::kF32, {4, 3})}),
+               "a scale is for .csv, idx and .npy features");
 }
 
 // "abcdefgh": windows abc, def; with their targets bcd, efg.

@@ -35,6 +35,17 @@ int RunCommandLine(std::vector<std::string> args, const Console& console) {
     entries.emplace_back(sub, command.get());
   }
 
+  // CLI11 would only say that a command is missing.
+  if (!args.empty() && args[0].rfind('-', 0) != 0 &&
+      app.get_subcommand_no_throw(args[0]) == nullptr) {
+    console.err << "reprise: no command '" << args[0] << "'; there are";
+    for (const auto& [sub, command] : entries) {
+      console.err << " " << command->name();
+    }
+    console.err << "\n";
+    return kUsageIsWrong;
+  }
+
   // CLI11 takes arguments from the end, and reports by exceptions.
   std::reverse(args.begin(), args.end());
   try {
