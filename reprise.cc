@@ -10,6 +10,7 @@
 #include "core/plan_file.h"
 #include "core/proto_file.h"
 #include "core/status_macros.h"
+#include "core/train_config.h"
 #include "ops/all_ops.h"
 
 namespace reprise {

@@ -52,12 +52,6 @@ struct StepGraph {
 absl::StatusOr<StepGraph> BuildStepGraph(const Graph& model, const OpTable& ops,
                                          const StepOptions& options);
 
-// Returns the learning rate of optimizer step `step` (from 0).
-double LearningRate(const proto::TrainConfig& config, int64_t step);
-
-// Returns InvalidArgument naming field and number if `config` makes no sense.
-absl::Status CheckTrainConfig(const proto::TrainConfig& config);
-
 }  // namespace reprise
 
 #endif  // CORE_TRAIN_STEP_H_

@@ -24,6 +24,7 @@
 #include "core/op_table.h"
 #include "core/plan.h"
 #include "core/status_macros.h"
+#include "core/train_config.h"
 #include "core/train_step.h"
 #include "proto/train.pb.h"
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "core/graph_builder.h"
+#include "core/train_config.h"
 #include "gtest/gtest.h"
 #include "reprise.h"
 #include "tests/testing/plan_oracle.h"
