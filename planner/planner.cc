@@ -245,7 +245,7 @@ absl::StatusOr<PlanResult> MakePlan(
   report.residuals = ListResiduals(parts);
   LedgerOptions ledger_options;
   ledger_options.liveness = liveness_options;
-  ledger_options.max_work = 400 * options.work_limit;
+  ledger_options.max_work = 60 * options.work_limit;
   ASSIGN_OR_RETURN(report.regions, MakeLedger(parts, ledger_options));
   report.live_at_peak = ListLiveAtPeak(parts);
   report.bytes_by_class = SumByClass(report.live_at_peak);
@@ -255,6 +255,14 @@ absl::StatusOr<PlanResult> MakePlan(
   report.placement = placement.name;
   report.placement_optimal = placement.height == placement.lower_bound;
   report.notes = resolution.notes;
+  const auto not_judged = std::count_if(
+      report.regions.begin(), report.regions.end(),
+      [](const RegionReport& r) { return r.verdict == Verdict::kNotJudged; });
+  if (not_judged > 0) {
+    report.notes.push_back(absl::StrCat(
+        not_judged, " of ", report.regions.size(),
+        " regions are not judged: each takes planning the graph once more"));
+  }
   return result;
 }
 

@@ -153,6 +153,10 @@ TEST(LedgerTest, BeyondTheWorkLimitARegionIsNotJudged) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(RegionOf(result->report, "r").verdict, Verdict::kNotJudged);
   EXPECT_EQ(RegionOf(result->report, "r").steps_replayed, 1);
+  ASSERT_EQ(result->report.notes.size(), 1u);
+  EXPECT_EQ(result->report.notes[0],
+            "1 of 1 regions are not judged: each takes planning the graph once "
+            "more");
 }
 
 TEST(ReportTest, CountsReplaysApart) {
