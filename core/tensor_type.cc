@@ -49,21 +49,20 @@ absl::StatusOr<TensorType> TensorType::Make(DType dtype, Dims dims) {
     return absl::InvalidArgumentError(absl::StrCat(
         "rank ", dims.size(), " of ", text, " is above ", kMaxRank));
   }
-  bool zero = false;
   for (const int64_t dim : dims) {
     if (dim < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("dim ", dim, " of ", text, " is negative"));
     }
-    zero = zero || dim == 0;
   }
   // Strides are products of nonzero dims, so these must fit even where a zero
   // makes the value empty.
   int64_t bytes = SizeOf(dtype) > 0 ? SizeOf(dtype) : 1;
   for (const int64_t dim : dims) {
-    if (dim > 0 && __builtin_mul_overflow(bytes, dim, &bytes)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("bytes of ", ToString(dtype), text, " exceed int64"));
+    if (dim > 0 && (__builtin_mul_overflow(bytes, dim, &bytes) ||
+                    bytes > kMaxTensorBytes)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "bytes of ", ToString(dtype), text, " exceed ", kMaxTensorBytes));
     }
   }
   return TensorType{dtype, std::move(dims)};

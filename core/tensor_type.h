@@ -33,6 +33,10 @@ using Dims = std::vector<int64_t>;
 
 inline constexpr int kMaxRank = 8;
 
+// 4 TiB. So small that sums over all values of a graph, and the flops of a
+// matrix product (at most the power 3/2 of this), stay inside int64.
+inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 42;
+
 struct TensorType {
   DType dtype = DType::kNone;
   Dims dims;  // outermost first; empty: a scalar
@@ -40,7 +44,8 @@ struct TensorType {
   // Returns the type, after the only check of products in the project.
   //
   //   errors: InvalidArgument if the rank is above kMaxRank, a dim is negative,
-  //           or elements or bytes exceed int64.
+  //           or the product of bytes and of all dims but zeros is above
+  //           kMaxTensorBytes.
   static absl::StatusOr<TensorType> Make(DType dtype, Dims dims);
 
   // False for an absent optional operand.

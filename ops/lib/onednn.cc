@@ -3,6 +3,8 @@
 #include <omp.h>
 
 #include <cstddef>
+#include <cstdint>
+#include <limits>
 
 #include "absl/strings/numbers.h"
 #include "core/status_macros.h"
@@ -42,6 +44,20 @@ memory::data_type ElementOf(const Md& md) {
 // oneDNN has no scalars.
 memory::dims AtLeast1d(const Dims& dims) {
   return dims.empty() ? memory::dims{1} : memory::dims(dims);
+}
+
+// oneDNN takes dims of 64 bits, but some of its kernels count in 32: larger
+// ones end in a division by zero inside the library.
+bool DimsFit(const memory::dims& dims) {
+  for (const memory::dim dim : dims) {
+    if (dim > std::numeric_limits<int32_t>::max()) return false;
+  }
+  return true;
+}
+
+void CheckDims(const memory::dims& dims) {
+  if (DimsFit(dims)) return;
+  throw dnnl::error(dnnl_unimplemented, "a dim is above 2147483647");
 }
 
 // An invalid combination gives an absent descriptor.
@@ -125,6 +141,10 @@ absl::StatusOr<Md> Desc(const TensorType& type, const Layout& layout) {
                 Layout{layout.format.substr(colon + 1)});
   }
   const memory::dims dims = AtLeast1d(type.dims);
+  if (!DimsFit(dims)) {
+    return absl::UnimplementedError(absl::StrCat(
+        "oneDNN: a dim of ", ToString(type), " is above 2147483647"));
+  }
   const memory::data_type element = DataType(type.dtype);
   if (layout.row_major()) return RowMajorDesc(dims, element);
   const dnnl_format_tag_t tag = TagOf(layout.format);
@@ -138,11 +158,13 @@ absl::StatusOr<Md> Desc(const TensorType& type, const Layout& layout) {
 }
 
 Md AnyDesc(const TensorType& type) {
+  CheckDims(type.dims);
   return Md(AtLeast1d(type.dims), DataType(type.dtype),
             memory::format_tag::any);
 }
 
 Md StridedDesc(DType dtype, const Dims& dims, const Dims& strides) {
+  CheckDims(dims);
   return Md(dims, DataType(dtype), strides);
 }
 

@@ -77,10 +77,12 @@ TensorType SplitGroups(const TensorType& weights, int64_t groups);
 
 // Returns the descriptor of a tensor; a scalar has dims {1}.
 //
-//   errors: Internal if the format is no oneDNN tag of that rank.
+//   errors: Internal if the format is no oneDNN tag of that rank;
+//           Unimplemented if a dim exceeds 32 bits.
 absl::StatusOr<Md> Desc(const TensorType& type, const Layout& layout);
 
-// Returns the descriptor with which oneDNN is free to choose the layout.
+// Returns the descriptor with which oneDNN is free to choose the layout. Throws
+// dnnl::error if a dim exceeds 32 bits, as does StridedDesc.
 Md AnyDesc(const TensorType& type);
 
 // Returns the descriptor of a row-major tensor, dims and strides as given.

@@ -154,14 +154,16 @@ std::vector<Rule> Rules() {
        Param("type { dtype: FLOAT32 " + Nested("dim { value: 1 } ", "", "", 9) +
              " }"),
        "parameter 'p': rank 9 is above 8"},
-      {"byte counts fit int64", "",
+      {"byte counts are at most 2^42", "",
        Param("type { dtype: FLOAT32 dim { value: 4294967296 } dim { value: "
              "536870912 } }"),
-       "parameter 'p': bytes of f32[4294967296,536870912] exceed int64"},
+       "parameter 'p': bytes of f32[4294967296,536870912] exceed "
+       "4398046511104"},
       {"zero does not hide an overflow", "",
        Param("type { dtype: UINT8 dim { value: 0 } dim { value: "
              "9223372036854775807 } dim { value: 2 } }"),
-       "parameter 'p': bytes of u8[0,9223372036854775807,2] exceed int64"},
+       "parameter 'p': bytes of u8[0,9223372036854775807,2] exceed "
+       "4398046511104"},
 
       // Parameters and initializers.
       {"only f32 is trained", "",
