@@ -35,7 +35,13 @@ std::vector<ValueId> ExpandBuilder::Add(absl::string_view op,
   place.prefix = "__";
   place.label = node_.name;
   appender_.SetPlace(std::move(place));
-  return appender_.Add(op, std::move(in), std::move(attrs), num_outputs);
+  const size_t before = appender_.graph().nodes.size();
+  std::vector<ValueId> out =
+      appender_.Add(op, std::move(in), std::move(attrs), num_outputs);
+  if (appender_.graph().nodes.size() > before) {
+    appender_.graph().nodes.back().written_as = node_.op;
+  }
+  return out;
 }
 
 std::vector<ValueId> ExpandBuilder::AddUpdate(absl::string_view op,
@@ -82,7 +88,15 @@ class Expander {
       // An operand handed through keeps its own name.
       if (value.producer == kNoNode || builder.IsOperand(out)) continue;
       value.name = model.values[node.out[i]].name;
-      if (i == 0) graph.nodes[value.producer].name = node.name;
+      if (i > 0) continue;
+      // The node that stands for the model's one takes over its name, and its
+      // statistics are named after it like those of any other node.
+      Node& stand_in = graph.nodes[value.producer];
+      stand_in.name = node.name;
+      for (size_t k = 1; k < stand_in.out.size(); ++k) {
+        if (stand_in.out[k] == kNoValue) continue;
+        graph.values[stand_in.out[k]].name = absl::StrCat(node.name, ":", k);
+      }
     }
     return absl::OkStatus();
   }

@@ -55,9 +55,17 @@ struct Node {
   std::vector<ValueId> out;  // kNoValue: not wanted
   RegionId region = kNoRegion;
   Role role = Role::kForward;
+  // The operator of the model's node that expansion put this one in place of;
+  // nullptr: `op` is what the model says.
+  const OpDef* written_as = nullptr;
   // Backward nodes: the forward node whose gradient this is part of.
   NodeId origin = kNoNode;
 };
+
+// Returns the operator's name as the model says it, for policies and reports.
+inline const std::string& WrittenOp(const Node& node) {
+  return (node.written_as != nullptr ? node.written_as : node.op)->name;
+}
 
 struct Policy {
   enum class Kind : uint8_t {

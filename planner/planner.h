@@ -67,7 +67,8 @@ struct RegionReport {
   int64_t peak_bytes_avoided = 0;  // of the plan's peak
   int32_t steps_replayed = 0;
   int64_t replay_cost_nanoseconds = 0;
-  // Operators replayed, with how often, in the order of names.
+  // Operators replayed, with how often, in the order of names; each of several
+  // in one kernel counts.
   std::vector<std::pair<std::string, int>> replayed;
   Verdict verdict = Verdict::kNoEffect;
 };

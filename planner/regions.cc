@@ -108,7 +108,7 @@ bool MayKeep(const Policy& policy, const Graph& step_graph, ValueId value) {
     case Policy::Kind::kSaveOps:
       return producer != nullptr &&
              std::find(policy.names.begin(), policy.names.end(),
-                       producer->op->name) != policy.names.end();
+                       WrittenOp(*producer)) != policy.names.end();
     case Policy::Kind::kAnyOf:
       return std::any_of(
           policy.any_of.begin(), policy.any_of.end(),
@@ -246,7 +246,7 @@ absl::Status Regions::ReadAnnotations() {
     if (producer.op->effect != Effect::kPure) {
       return absl::InvalidArgumentError(absl::StrCat(
           "value '", value.name, "': must_recompute, but node '", producer.name,
-          "' (", producer.op->name, ") may run only once a step"));
+          "' (", WrittenOp(producer), ") may run only once a step"));
     }
   }
   for (size_t v = 0; v < graph_.values.size(); ++v) {

@@ -99,7 +99,10 @@ class ResidualWriter {
     }
     if (value.producer >= 0) {
       residual.producer = graph_.nodes[value.producer].name;
-      residual.producer_op = graph_.op(value.producer).name;
+      const std::vector<NodeId>& logical = graph_.nodes[value.producer].logical;
+      residual.producer_op = logical.empty()
+                                 ? graph_.op(value.producer).name
+                                 : WrittenOp(step_.nodes[logical.back()]);
       residual.region = RegionName(parts_.regions.region_of(value.producer));
     }
     for (const TaskId t : read.readers) {
@@ -294,7 +297,9 @@ absl::StatusOr<std::vector<RegionReport>> MakeLedger(
       if (owner != region) continue;
       ++report.steps_replayed;
       report.replay_cost_nanoseconds += graph.cost_nanoseconds(node);
-      ++by_op[graph.op(node).name];
+      for (const NodeId l : graph.nodes[node].logical) {
+        ++by_op[WrittenOp(parts.step_graph.nodes[l])];
+      }
     }
     report.replayed.assign(by_op.begin(), by_op.end());
     if (report.steps_replayed == 0) {

@@ -204,6 +204,39 @@ TEST_F(TrainStepTest, StatesTakeTheirNextContentOnceAStepAndOnlyInTraining) {
   EXPECT_EQ((*(*trainer)->Persistent("count"))[0], 3.0f);
 }
 
+// In training BatchNormalization and Dropout run as other operators; policies
+// and reports go by what the model says.
+TEST_F(TrainStepTest, ExpandedNodesKeepTheNamesThatTheModelGives) {
+  GraphBuilder b("norm");
+  const auto x = b.Input("x", DType::kF32, {8, 4});
+  const auto w = b.Parameter("w", {4, 4});
+  const auto scale = b.Parameter("scale", {4}, Init::Constant(1));
+  const auto shift = b.Parameter("shift", {4});
+  const auto mean = b.State("mean", DType::kF32, {4}, Init::Constant(0));
+  const auto var = b.State("var", DType::kF32, {4}, Init::Constant(1));
+  GraphBuilder::Scope region = b.Region("r", Save::Ops({"BatchNormalization"}));
+  const auto y = b.AddMany("BatchNormalization",
+                           {b.Add("MatMul", {x, w}), scale, shift, mean, var},
+                           {{"training_mode", 1}}, {"y", "mean2", "var2"});
+  const auto g = b.Add("Gelu", {y[0]}, {}, "g");
+  region.End();
+  b.SetNext(mean, y[1]);
+  b.SetNext(var, y[2]);
+  b.Loss(b.Add("ReduceMean", {b.Add("Square", {g})}, {{"keepdims", 0}}));
+  TrainerOptions options;
+  options.threads = 1;
+  const absl::StatusOr<PlannedTrainer> planned =
+      PlanTrainer(b.graph(), ConfigOf("sgd", 0.1f), options);
+  ASSERT_TRUE(planned.ok()) << planned.status();
+  bool saved = false;
+  for (const Residual& residual : planned->reports[0].residuals) {
+    if (residual.value != "y") continue;
+    saved = true;
+    EXPECT_EQ(residual.producer_op, "BatchNormalization");
+  }
+  EXPECT_TRUE(saved) << "the policy names BatchNormalization";
+}
+
 TEST_F(TrainStepTest, SchedulesFollowTheirFormulas) {
   proto::TrainConfig config = ConfigOf("sgd", 1.0f);
   proto::Schedule& schedule = *config.mutable_schedule();
