@@ -31,7 +31,7 @@ struct BatchedProduct {
   bool trans_b = false;  // b is stored as [.., n, k]
   float alpha = 1;
   bool bias = false;
-  bool relu = false;
+  bool relu = false;  // NaN becomes 0
 
   // Number of matrices in y.
   int64_t batch() const;
