@@ -241,7 +241,7 @@ absl::StatusOr<Kernel> Build(const Signature& signature, const OpEnv& env) {
     const auto out = [&](size_t i) {
       return static_cast<float*>(OperandOr(buffers.out, i, num_outputs));
     };
-    if (shape.n == 0) return;
+    // Rows without elements have statistics too: NaN.
     ParallelFor(threads, shape.rows, GrainOf(shape.n),
                 [&](int64_t begin, int64_t end) {
                   HWY_DYNAMIC_DISPATCH(LayerNormLoop)
