@@ -245,7 +245,7 @@ absl::StatusOr<PlanResult> MakePlan(
   report.residuals = ListResiduals(parts);
   LedgerOptions ledger_options;
   ledger_options.liveness = liveness_options;
-  ledger_options.max_work = 60 * options.work_limit;
+  ledger_options.max_work = 20 * options.work_limit;
   ASSIGN_OR_RETURN(report.regions, MakeLedger(parts, ledger_options));
   report.live_at_peak = ListLiveAtPeak(parts);
   report.bytes_by_class = SumByClass(report.live_at_peak);

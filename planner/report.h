@@ -36,7 +36,7 @@ struct LedgerOptions {
 
   // Node visits that all regions together may cost; regions beyond that stay
   // without a verdict.
-  int64_t max_work = 60'000'000;
+  int64_t max_work = 20'000'000;
 };
 
 // Returns what each region of the step graph changes, all others as they are.
