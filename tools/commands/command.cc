@@ -36,8 +36,12 @@ int RunCommandLine(std::vector<std::string> args, const Console& console) {
   }
 
   // CLI11 would only say that a command is missing.
-  if (!args.empty() && args[0].rfind('-', 0) != 0 &&
-      app.get_subcommand_no_throw(args[0]) == nullptr) {
+  const bool known =
+      args.empty() || args[0].rfind('-', 0) == 0 ||
+      std::any_of(entries.begin(), entries.end(), [&args](const auto& entry) {
+        return entry.second->name() == args[0];
+      });
+  if (!known) {
     console.err << "reprise: no command '" << args[0] << "'; there are";
     for (const auto& [sub, command] : entries) {
       console.err << " " << command->name();
