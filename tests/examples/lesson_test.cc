@@ -220,9 +220,11 @@ TEST(LessonTest, IdentityWeightsAndOnesGiveALossOfTwo) {
     EXPECT_EQ(pass->loss(), 2.0f) << path;
     EXPECT_EQ((*pass->Output<float>("loss"))[0], 2.0f) << path;
     // dy3 = 2 y3 = [2, 2] passes through identities unchanged.
-    for (const float gradient : *pass->Gradient("x")) EXPECT_EQ(gradient, 2);
+    const absl::Span<const float> dx = *pass->Gradient("x");
+    for (const float gradient : dx) EXPECT_EQ(gradient, 2);
     for (const char* weight : {"w1", "w2", "w3"}) {
-      for (const float gradient : *pass->Gradient(weight)) {
+      const absl::Span<const float> dw = *pass->Gradient(weight);
+      for (const float gradient : dw) {
         EXPECT_EQ(gradient, 2) << path << " " << weight;
       }
     }
