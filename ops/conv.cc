@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -147,15 +146,6 @@ onednn::Md BiasDesc(const Convolution& conv) {
   return *onednn::Desc({DType::kF32, {conv.w.dims[0]}}, Layout());
 }
 
-// Moves `pd` on to a clean implementation if there is one.
-template <class PrimitiveDesc>
-PrimitiveDesc Cleanest(const std::function<PrimitiveDesc()>& make) {
-  PrimitiveDesc pd = make();
-  if (onednn::IsClean(pd.impl_info_str())) return pd;
-  if (onednn::SelectClean(pd)) return pd;
-  return make();
-}
-
 Forward::primitive_desc ForwardDesc(const onednn::Session& session,
                                     const Convolution& conv, bool bias,
                                     bool relu) {
@@ -170,17 +160,15 @@ Forward::primitive_desc ForwardDesc(const onednn::Session& session,
   const onednn::Md y = ActivationDesc(conv.y);
   const Window& window = conv.window;
   const Dims dilations = window.OneDnnDilations();
-  return Cleanest<Forward::primitive_desc>([&] {
-    return bias ? onednn::ForwardDesc<Forward>(
-                      session, attr, prop_kind::forward_training,
-                      algorithm::convolution_direct, x, w, BiasDesc(conv), y,
-                      window.strides, dilations, window.pads_begin,
-                      window.pads_end)
-                : onednn::ForwardDesc<Forward>(
-                      session, attr, prop_kind::forward_training,
-                      algorithm::convolution_direct, x, w, y, window.strides,
-                      dilations, window.pads_begin, window.pads_end);
-  });
+  return bias ? onednn::CleanForwardDesc<Forward>(
+                    session, attr, prop_kind::forward_training,
+                    algorithm::convolution_direct, x, w, BiasDesc(conv), y,
+                    window.strides, dilations, window.pads_begin,
+                    window.pads_end)
+              : onednn::CleanForwardDesc<Forward>(
+                    session, attr, prop_kind::forward_training,
+                    algorithm::convolution_direct, x, w, y, window.strides,
+                    dilations, window.pads_begin, window.pads_end);
 }
 
 BackwardInput::primitive_desc InputDesc(const onednn::Session& session,
@@ -188,13 +176,11 @@ BackwardInput::primitive_desc InputDesc(const onednn::Session& session,
   const auto forward =
       ForwardDesc(session, conv, /*bias=*/false, /*relu=*/false);
   const Window& window = conv.window;
-  return Cleanest<BackwardInput::primitive_desc>([&] {
-    return onednn::BackwardDesc<BackwardInput>(
-        session, onednn::UserScratchpad(), forward,
-        algorithm::convolution_direct, ActivationDesc(conv.x), WeightDesc(conv),
-        ActivationDesc(conv.y), window.strides, window.OneDnnDilations(),
-        window.pads_begin, window.pads_end);
-  });
+  return onednn::CleanBackwardDesc<BackwardInput>(
+      session, onednn::UserScratchpad(), forward, algorithm::convolution_direct,
+      ActivationDesc(conv.x), WeightDesc(conv), ActivationDesc(conv.y),
+      window.strides, window.OneDnnDilations(), window.pads_begin,
+      window.pads_end);
 }
 
 BackwardWeight::primitive_desc WeightGradDesc(const onednn::Session& session,
@@ -206,17 +192,15 @@ BackwardWeight::primitive_desc WeightGradDesc(const onednn::Session& session,
   const onednn::Md y = ActivationDesc(conv.y);
   const Window& window = conv.window;
   const Dims dilations = window.OneDnnDilations();
-  return Cleanest<BackwardWeight::primitive_desc>([&] {
-    return bias ? onednn::BackwardDesc<BackwardWeight>(
-                      session, onednn::UserScratchpad(), forward,
-                      algorithm::convolution_direct, x, w, BiasDesc(conv), y,
-                      window.strides, dilations, window.pads_begin,
-                      window.pads_end)
-                : onednn::BackwardDesc<BackwardWeight>(
-                      session, onednn::UserScratchpad(), forward,
-                      algorithm::convolution_direct, x, w, y, window.strides,
-                      dilations, window.pads_begin, window.pads_end);
-  });
+  return bias ? onednn::CleanBackwardDesc<BackwardWeight>(
+                    session, onednn::UserScratchpad(), forward,
+                    algorithm::convolution_direct, x, w, BiasDesc(conv), y,
+                    window.strides, dilations, window.pads_begin,
+                    window.pads_end)
+              : onednn::CleanBackwardDesc<BackwardWeight>(
+                    session, onednn::UserScratchpad(), forward,
+                    algorithm::convolution_direct, x, w, y, window.strides,
+                    dilations, window.pads_begin, window.pads_end);
 }
 
 // What all three descriptions have; layouts are still row-major.

@@ -123,17 +123,6 @@ bool IsClean(absl::string_view implementation);
 int64_t HiddenHeapBytes(absl::string_view implementation,
                         int64_t operand_bytes);
 
-// Moves `pd` on to the first clean implementation of its primitive.
-//
-//   returns: false if none is clean; `pd` is spent then.
-template <class PrimitiveDesc>
-bool SelectClean(PrimitiveDesc& pd) {
-  do {
-    if (IsClean(pd.impl_info_str())) return true;
-  } while (pd.next_impl());
-  return false;
-}
-
 // Returns the status of an exception: Unimplemented if oneDNN has no kernel.
 absl::Status StatusOfError(absl::string_view who, const dnnl::error& error);
 
@@ -184,6 +173,55 @@ typename P::primitive_desc BackwardDesc(const Session& session,
   return typename P::primitive_desc(typename P::desc(args...), attr,
                                     session.engine(), forward);
 #endif
+}
+
+// Returns what `make` makes, moved on to its first clean implementation; as
+// made if there is none.
+template <class Make>
+auto FirstClean(const Make& make) -> decltype(make()) {
+  auto pd = make();
+  do {
+    if (IsClean(pd.impl_info_str())) return pd;
+  } while (pd.next_impl());
+  return make();
+}
+
+// Likewise, with the first clean implementation; with the first of all if none
+// is clean. oneDNN 2 looks for the next one through what the first was made
+// of, so these make a descriptor and look in one call.
+template <class P, class... Args>
+typename P::primitive_desc CleanForwardDesc(const Session& session,
+                                            const dnnl::primitive_attr& attr,
+                                            const Args&... args) {
+#if DNNL_VERSION_MAJOR >= 3
+  const auto make = [&] {
+    return typename P::primitive_desc(session.engine(), args..., attr);
+  };
+#else
+  const typename P::desc desc(args...);
+  const auto make = [&] {
+    return typename P::primitive_desc(desc, attr, session.engine());
+  };
+#endif
+  return FirstClean(make);
+}
+
+template <class P, class Forward, class... Args>
+typename P::primitive_desc CleanBackwardDesc(const Session& session,
+                                             const dnnl::primitive_attr& attr,
+                                             const Forward& forward,
+                                             const Args&... args) {
+#if DNNL_VERSION_MAJOR >= 3
+  const auto make = [&] {
+    return typename P::primitive_desc(session.engine(), args..., forward, attr);
+  };
+#else
+  const typename P::desc desc(args...);
+  const auto make = [&] {
+    return typename P::primitive_desc(desc, attr, session.engine(), forward);
+  };
+#endif
+  return FirstClean(make);
 }
 
 // Descriptors whose operands differ between the versions. In place of one
