@@ -2,7 +2,7 @@
 // run, and at which byte every value lies. The only public header of planner/.
 //
 // Flow of MakePlan, one file per stage:
-//   regions.cc    section 4 of the design: held values and replays
+//   regions.cc    which nodes lie where; resolve.cc: held values and replays
 //   order.cc      a sequence of node runs
 //   liveness.cc   buffers: merged values with lifetimes; peak, working set
 //   offsets.cc    arena offsets

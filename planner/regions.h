@@ -30,10 +30,6 @@ struct Resolution {
   std::vector<std::string> notes;
 };
 
-// Returns whether `policy` lets `value` of the step graph be kept. Statistics
-// and workspaces follow their node's first output.
-bool MayKeep(const Policy& policy, const Graph& step_graph, ValueId value);
-
 // The regions of one graph, prepared so that they can be resolved several
 // times under different policies.
 class Regions {

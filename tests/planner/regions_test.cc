@@ -11,6 +11,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "planner/policy.h"
 #include "tests/planner/lowered_builder.h"
 #include "tests/planner/toy_net.h"
 
