@@ -185,11 +185,11 @@ class Checker {
       });
     };
     return has(graph_.description(step.node).may_overwrite) ||
-           has(graph_.op(step.node).must_overwrite);
+           has(graph_.MustOverwrite(step.node));
   }
 
   bool MustOverwrite(const Step& step, int out, int* in) const {
-    for (const Overwrite& pair : graph_.op(step.node).must_overwrite) {
+    for (const Overwrite& pair : graph_.MustOverwrite(step.node)) {
       if (pair.out != out) continue;
       *in = pair.in;
       return true;

@@ -78,6 +78,20 @@ struct LoweredGraph {
   const OpDef& op(LoweredNodeId node) const {
     return *signatures[nodes[node].signature].signature.op;
   }
+  // The pairs of an update whose operands the node has: optional slots may be
+  // absent.
+  std::vector<Overwrite> MustOverwrite(LoweredNodeId node) const {
+    std::vector<Overwrite> pairs;
+    const auto has = [](const std::vector<LoweredValueId>& values, int i) {
+      return i < static_cast<int>(values.size()) && values[i] >= 0;
+    };
+    for (const Overwrite& pair : op(node).must_overwrite) {
+      if (has(nodes[node].in, pair.in) && has(nodes[node].out, pair.out)) {
+        pairs.push_back(pair);
+      }
+    }
+    return pairs;
+  }
   int64_t cost_nanoseconds(LoweredNodeId node) const {
     return signatures[nodes[node].signature].cost_nanoseconds;
   }

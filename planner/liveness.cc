@@ -119,10 +119,9 @@ class LivenessPass {
 
   void AddStep(int32_t s) {
     const Task& task = tasks_.tasks[order_[s]];
-    for (const Overwrite& o : graph_.op(task.node).must_overwrite) {
+    for (const Overwrite& o : graph_.MustOverwrite(task.node)) {
       const InstanceId in = task.in[o.in];
       const InstanceId out = task.out[o.out];
-      if (in < 0 || out < 0) continue;
       if (result_.persistent_of[in] >= 0) {
         result_.persistent_of[out] = result_.persistent_of[in];
       } else if (result_.buffer_of[in] >= 0) {

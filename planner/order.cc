@@ -101,8 +101,7 @@ Pairs OrderingPairs(const LoweredGraph& graph, const TaskGraph& tasks,
     if (guard >= 0 && graph.nodes[task.node].effect == Effect::kUpdate) {
       pairs.push_back({guard, t});
     }
-    for (const Overwrite& o : graph.op(task.node).must_overwrite) {
-      if (task.in[o.in] < 0) continue;
+    for (const Overwrite& o : graph.MustOverwrite(task.node)) {
       for (const TaskId reader : readers.of(task.in[o.in])) {
         if (reader != t) pairs.push_back({reader, t});
       }
