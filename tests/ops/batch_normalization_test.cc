@@ -42,12 +42,13 @@ TEST(BatchNormalizationTest, AFrozenNodeUsesItsState) {
   }
 }
 
-// Of x, scale, b, mean and variance; in training, statistics of the batch.
+// Of x, scale, b, mean and variance; in training, the batch's statistics, which
+// are further results of the pure node.
 TEST(BatchNormalizationTest, GradientReadsXAndStatisticsButNotY) {
   EXPECT_EQ(KeptValues(BatchNormNodeOf({4, 3, 3, 2}, /*training=*/false)),
             "x0 x1 x3 x4");
   EXPECT_EQ(KeptValues(BatchNormNodeOf({4, 3, 3, 2}, /*training=*/true)),
-            "x0 x1 y1 y2");
+            "x0 x1 y0:1 y0:2");
 }
 
 // momentum 0.75: 0.75 * 2 + 0.25 * 4 = 2.5.
