@@ -38,12 +38,13 @@ int RunCommandLine(std::vector<std::string> args, const Console& console) {
   // CLI11 would only say that a command is missing.
   const bool known =
       args.empty() || args[0].rfind('-', 0) == 0 ||
-      std::any_of(entries.begin(), entries.end(), [&args](const auto& entry) {
-        return entry.second->name() == args[0];
-      });
+      std::any_of(commands.begin(), commands.end(),
+                  [&args](const std::unique_ptr<Command>& command) {
+                    return command->name() == args[0];
+                  });
   if (!known) {
     console.err << "reprise: no command '" << args[0] << "'; there are";
-    for (const auto& [sub, command] : entries) {
+    for (const std::unique_ptr<Command>& command : commands) {
       console.err << " " << command->name();
     }
     console.err << "\n";
