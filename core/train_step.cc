@@ -1,6 +1,7 @@
 #include "core/train_step.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -366,23 +367,39 @@ class StepBuilder {
     return absl::StrJoin(known, ", ");
   }
 
-  // States whose next content an operator did not write in place.
+  // Returns the value that each updated state's content becomes in place.
+  std::map<ValueId, ValueId> UpdatedInPlace() const {
+    std::map<ValueId, ValueId> updated;
+    for (const Node& node : step_.graph.nodes) {
+      for (const Overwrite& pair : node.op->must_overwrite) {
+        if (pair.in < static_cast<int>(node.in.size()) &&
+            pair.out < static_cast<int>(node.out.size())) {
+          updated[node.in[pair.in]] = node.out[pair.out];
+        }
+      }
+    }
+    return updated;
+  }
+
+  // States whose next content an operator does not write in place.
   absl::Status AssignStates() {
+    const std::map<ValueId, ValueId> updated = UpdatedInPlace();
     NodeAppender appender(step_.graph, ops_);
     for (State& state : step_.graph.states) {
       if (state.next == kNoValue || state.next == state.value) continue;
-      const Value& next = step_.graph.values[state.next];
-      bool in_place = false;
-      if (next.producer != kNoNode) {
-        const Node& node = step_.graph.nodes[next.producer];
-        for (const Overwrite& pair : node.op->must_overwrite) {
-          in_place = in_place || (pair.out == next.output &&
-                                  node.in[pair.in] == state.value);
-        }
+      const auto in_place = updated.find(state.value);
+      if (in_place == updated.end()) {
+        SetLabel(appender, state.value);
+        state.next =
+            appender.Add("Assign", {state.value, state.next}, {}, 1)[0];
+        continue;
       }
-      if (in_place) continue;
-      SetLabel(appender, state.value);
-      state.next = appender.Add("Assign", {state.value, state.next}, {}, 1)[0];
+      if (in_place->second == state.next) continue;
+      const std::vector<Value>& values = step_.graph.values;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "state '", values[state.value].name, "': its next is '",
+          values[state.next].name, "', but '", values[in_place->second].name,
+          "' is what its node makes of it"));
     }
     return appender.status();
   }

@@ -237,6 +237,25 @@ TEST_F(TrainStepTest, ExpandedNodesKeepTheNamesThatTheModelGives) {
   EXPECT_TRUE(saved) << "the policy names BatchNormalization";
 }
 
+TEST_F(TrainStepTest, SwappedRunningStatisticsAreRefusedByName) {
+  GraphBuilder b("swapped");
+  const auto x = b.Input("x", DType::kF32, {8, 4});
+  const auto scale = b.Parameter("scale", {4}, Init::Constant(1));
+  const auto shift = b.Parameter("shift", {4});
+  const auto mean = b.State("mean", DType::kF32, {4}, Init::Constant(0));
+  const auto var = b.State("var", DType::kF32, {4}, Init::Constant(1));
+  const auto y = b.AddMany("BatchNormalization", {x, scale, shift, mean, var},
+                           {{"training_mode", 1}}, {"y", "mean2", "var2"});
+  b.SetNext(mean, y[2]);
+  b.SetNext(var, y[1]);
+  b.Loss(b.Add("ReduceMean", {b.Add("Square", {y[0]})}, {{"keepdims", 0}}));
+  const absl::Status status = Build(b.graph(), ConfigOf("sgd", 0.1f)).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
+  EXPECT_TRUE(absl::StrContains(
+      status.message(), "state 'mean': its next is 'var2', but 'mean2'"))
+      << status;
+}
+
 TEST_F(TrainStepTest, SchedulesFollowTheirFormulas) {
   proto::TrainConfig config = ConfigOf("sgd", 1.0f);
   proto::Schedule& schedule = *config.mutable_schedule();
