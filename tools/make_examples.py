@@ -290,9 +290,9 @@ def digits_mlp():
           upper = hidden layers 3 and 4: h3 is replayed; h4 is kept for logits.w.
 
         Most bytes are alive where hidden4.w gets its gradient from h3: with both
-        regions x, h2, h3 and h4's gradient are there; without `lower` h1 too, so
-        `lower` saves T. `upper` does not: h3 is needed just there, kept or replayed.
-        Its verdict is `costs more`.
+        regions x, h2, h3, h4's gradient and h3's, made just before, are there;
+        without `lower` h1 too, so `lower` saves T. `upper` does not: h3 is needed
+        just there, kept or replayed. Its verdict is `costs more`.
         """,
         {"batch": 32},
     )
