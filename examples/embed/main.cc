@@ -1,6 +1,7 @@
-// Trains a model that another program ships, in a block of memory it owns.
+// Trains a model in at most 16 MiB. `bazel run` starts programs elsewhere, so
+// the paths are absolute:
 //
-//   bazel run //:embed -- ../digits_mlp.textproto ../digits_mlp.train.textproto
+//   bazel run //:embed -- "$PWD"/../digits_mlp{,.train}.textproto
 
 #include <cstdio>
 #include <memory>
