@@ -9,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "tests/planner/lowered_builder.h"
 #include "tests/planner/random_lowered.h"
+#include "tests/planner/toy_net.h"
 
 namespace reprise {
 namespace {
@@ -226,6 +227,23 @@ TEST(MakePlanTest, TheSameGraphGivesTheSamePlan) {
     ASSERT_TRUE(a.ok() && b.ok()) << "seed " << seed;
     EXPECT_EQ(Dump(a->plan), Dump(b->plan)) << "seed " << seed;
   }
+}
+
+// A forward graph in a region, with an annotated value, and the same bare.
+TEST(MakePlanTest, AnnotationIsFreeWhenNothingIsDifferentiated) {
+  std::vector<std::string> plans;
+  for (const bool annotated : {true, false}) {
+    ToyNet net;
+    const RegionId r = annotated ? net.Region("r") : kNoRegion;
+    const LoweredValueId a = net.S("a", net.Input(), r);
+    net.builder().Result(net.D("b", a, r));
+    if (annotated) net.builder().Annotate(a, Keep::kMustRecompute);
+    const absl::StatusOr<PlanResult> result = PlanOf(net.builder());
+    ASSERT_TRUE(result.ok()) << result.status();
+    plans.push_back(Dump(result->plan));
+    EXPECT_TRUE(result->report.residuals.empty());
+  }
+  EXPECT_EQ(plans[0], plans[1]);
 }
 
 // A lifetime one step short: an operand is moved to bytes that another content
