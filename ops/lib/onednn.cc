@@ -239,23 +239,6 @@ absl::Status StatusOfError(absl::string_view who, const dnnl::error& error) {
   }
 }
 
-SoftmaxForward::primitive_desc SoftmaxForwardDesc(const Session& session,
-                                                  const Md& md, int axis,
-                                                  bool log) {
-  return ForwardDesc<SoftmaxForward>(
-      session, UserScratchpad(), prop_kind::forward_training,
-      log ? algorithm::softmax_log : algorithm::softmax_accurate, md, md, axis);
-}
-
-SoftmaxBackward::primitive_desc SoftmaxBackwardDesc(const Session& session,
-                                                    const Md& md, int axis,
-                                                    bool log) {
-  return BackwardDesc<SoftmaxBackward>(
-      session, UserScratchpad(), SoftmaxForwardDesc(session, md, axis, log),
-      log ? algorithm::softmax_log : algorithm::softmax_accurate, md, md, md,
-      axis);
-}
-
 dnnl::batch_normalization_forward::primitive_desc BatchNormForwardDesc(
     const Session& session, prop_kind kind, const Md& md, float epsilon,
     dnnl::normalization_flags flags) {
@@ -280,34 +263,6 @@ dnnl::batch_normalization_backward::primitive_desc BatchNormBackwardDesc(
 #else
   return BackwardDesc<Primitive>(session, UserScratchpad(), forward, kind, md,
                                  md, epsilon, flags);
-#endif
-}
-
-dnnl::layer_normalization_forward::primitive_desc LayerNormForwardDesc(
-    const Session& session, prop_kind kind, const Md& md, const Md& statistics,
-    float epsilon, dnnl::normalization_flags flags) {
-  using Primitive = dnnl::layer_normalization_forward;
-#if DNNL_VERSION_MAJOR >= 3
-  return ForwardDesc<Primitive>(session, UserScratchpad(), kind, md, md,
-                                statistics, epsilon, flags);
-#else
-  return ForwardDesc<Primitive>(session, UserScratchpad(), kind, md, statistics,
-                                epsilon, flags);
-#endif
-}
-
-dnnl::layer_normalization_backward::primitive_desc LayerNormBackwardDesc(
-    const Session& session, prop_kind kind,
-    const dnnl::layer_normalization_forward::primitive_desc& forward,
-    const Md& md, const Md& statistics, float epsilon,
-    dnnl::normalization_flags flags) {
-  using Primitive = dnnl::layer_normalization_backward;
-#if DNNL_VERSION_MAJOR >= 3
-  return BackwardDesc<Primitive>(session, UserScratchpad(), forward, kind, md,
-                                 md, md, statistics, epsilon, flags);
-#else
-  return BackwardDesc<Primitive>(session, UserScratchpad(), forward, kind, md,
-                                 md, statistics, epsilon, flags);
 #endif
 }
 

@@ -5,14 +5,15 @@
 // primitive descriptor in both, and in `build` an Execution from it:
 //
 //   const onednn::Session session(env);
-//   return onednn::Try("Softmax", [&]() -> absl::StatusOr<Kernel> {
-//     ASSIGN_OR_RETURN(const onednn::Md md, onednn::Desc(type, layout));
-//     const auto pd = onednn::SoftmaxForwardDesc(session, md, axis);
-//     onednn::Execution softmax(session, onednn::SoftmaxForward(pd));
-//     softmax.In(DNNL_ARG_SRC, 0, pd.src_desc());
-//     softmax.Out(DNNL_ARG_DST, 0, pd.dst_desc());
-//     softmax.Scratchpad(pd.scratchpad_desc());
-//     return Kernel{[softmax](const Buffers& b) { softmax.Run(b); }};
+//   return onednn::Try("Reorder", [&]() -> absl::StatusOr<Kernel> {
+//     ASSIGN_OR_RETURN(const onednn::Md from, onednn::Desc(type, layout));
+//     ASSIGN_OR_RETURN(const onednn::Md to, onednn::Desc(type, new_layout));
+//     const auto pd = onednn::ReorderDesc(session, from, to);
+//     onednn::Execution reorder(session, dnnl::reorder(pd));
+//     reorder.In(DNNL_ARG_FROM, 0, from);
+//     reorder.Out(DNNL_ARG_TO, 0, to);
+//     reorder.Scratchpad(pd.scratchpad_desc());
+//     return Kernel{[reorder](const Buffers& b) { reorder.Run(b); }};
 //   });
 
 #ifndef OPS_LIB_ONEDNN_H_
@@ -38,13 +39,9 @@ using Md = dnnl::memory::desc;
 
 // Primitives whose names differ between the versions.
 #if DNNL_VERSION_MAJOR >= 3
-using SoftmaxForward = dnnl::softmax_forward;
-using SoftmaxBackward = dnnl::softmax_backward;
 using PoolingForward = dnnl::pooling_forward;
 using PoolingBackward = dnnl::pooling_backward;
 #else
-using SoftmaxForward = dnnl::softmax_v2_forward;
-using SoftmaxBackward = dnnl::softmax_v2_backward;
 using PoolingForward = dnnl::pooling_v2_forward;
 using PoolingBackward = dnnl::pooling_v2_backward;
 #endif
@@ -226,12 +223,6 @@ typename P::primitive_desc CleanBackwardDesc(const Session& session,
 
 // Descriptors whose operands differ between the versions. In place of one
 // descriptor for source and destination, version 3 takes two.
-SoftmaxForward::primitive_desc SoftmaxForwardDesc(const Session& session,
-                                                  const Md& md, int axis,
-                                                  bool log);
-SoftmaxBackward::primitive_desc SoftmaxBackwardDesc(const Session& session,
-                                                    const Md& md, int axis,
-                                                    bool log);
 dnnl::batch_normalization_forward::primitive_desc BatchNormForwardDesc(
     const Session& session, dnnl::prop_kind kind, const Md& md, float epsilon,
     dnnl::normalization_flags flags);
@@ -239,14 +230,6 @@ dnnl::batch_normalization_backward::primitive_desc BatchNormBackwardDesc(
     const Session& session, dnnl::prop_kind kind,
     const dnnl::batch_normalization_forward::primitive_desc& forward,
     const Md& md, float epsilon, dnnl::normalization_flags flags);
-dnnl::layer_normalization_forward::primitive_desc LayerNormForwardDesc(
-    const Session& session, dnnl::prop_kind kind, const Md& md,
-    const Md& statistics, float epsilon, dnnl::normalization_flags flags);
-dnnl::layer_normalization_backward::primitive_desc LayerNormBackwardDesc(
-    const Session& session, dnnl::prop_kind kind,
-    const dnnl::layer_normalization_forward::primitive_desc& forward,
-    const Md& md, const Md& statistics, float epsilon,
-    dnnl::normalization_flags flags);
 dnnl::reorder::primitive_desc ReorderDesc(const Session& session,
                                           const Md& from, const Md& to);
 
