@@ -141,13 +141,13 @@ TEST(TrainCommandTest, ResumedRunGivesTheBitsOfAnUninterruptedOne) {
 
 TEST(TrainCommandTest, EvalOfSavedWeightsAgreesWithTheLastReport) {
   const std::string weights = TempPath("weights.safetensors");
-  const CommandResult trained =
-      RunReprise({"train", kDigits, kDigitsData, "--holdout=0.2", "--epochs=2",
-                  "--seed=5", "--save=" + weights, "--format=json"});
+  const CommandResult trained = RunReprise(
+      {"train", kDigits, kDigitsData, "--holdout=0.2", "--epochs=2", "--seed=5",
+       "--threads=1", "--save=" + weights, "--format=json"});
   ASSERT_EQ(trained.code, 0) << trained.err;
   const CommandResult evaluated =
       RunReprise({"eval", kDigits, kDigitsData, "--holdout=0.2", "--seed=5",
-                  "--load=" + weights, "--format=json"});
+                  "--threads=1", "--load=" + weights, "--format=json"});
   ASSERT_EQ(evaluated.code, 0) << evaluated.err;
   const nlohmann::json report = trained.json()["reports"].back()["held_out"];
   EXPECT_EQ(report["loss"], evaluated.json()["loss"]);
