@@ -23,6 +23,7 @@
 #include "ops/lib/describe.h"
 #include "ops/lib/infer.h"
 #include "ops/lib/onednn.h"
+#include "ops/lib/relu.h"
 #include "ops/lib/window.h"
 
 namespace reprise {
@@ -147,14 +148,8 @@ onednn::Md BiasDesc(const Convolution& conv) {
 }
 
 Forward::primitive_desc ForwardDesc(const onednn::Session& session,
-                                    const Convolution& conv, bool bias,
-                                    bool relu) {
-  dnnl::primitive_attr attr = onednn::UserScratchpad();
-  if (relu) {
-    dnnl::post_ops ops;
-    onednn::AppendEltwise(ops, algorithm::eltwise_relu, 0, 0);
-    attr.set_post_ops(ops);
-  }
+                                    const Convolution& conv, bool bias) {
+  const dnnl::primitive_attr attr = onednn::UserScratchpad();
   const onednn::Md x = ActivationDesc(conv.x);
   const onednn::Md w = WeightDesc(conv);
   const onednn::Md y = ActivationDesc(conv.y);
@@ -173,8 +168,7 @@ Forward::primitive_desc ForwardDesc(const onednn::Session& session,
 
 BackwardInput::primitive_desc InputDesc(const onednn::Session& session,
                                         const Convolution& conv) {
-  const auto forward =
-      ForwardDesc(session, conv, /*bias=*/false, /*relu=*/false);
+  const auto forward = ForwardDesc(session, conv, /*bias=*/false);
   const Window& window = conv.window;
   return onednn::CleanBackwardDesc<BackwardInput>(
       session, onednn::UserScratchpad(), forward, algorithm::convolution_direct,
@@ -186,7 +180,7 @@ BackwardInput::primitive_desc InputDesc(const onednn::Session& session,
 BackwardWeight::primitive_desc WeightGradDesc(const onednn::Session& session,
                                               const Convolution& conv,
                                               bool bias) {
-  const auto forward = ForwardDesc(session, conv, bias, /*relu=*/false);
+  const auto forward = ForwardDesc(session, conv, bias);
   const onednn::Md x = ActivationDesc(conv.x);
   const onednn::Md w = WeightDesc(conv);
   const onednn::Md y = ActivationDesc(conv.y);
@@ -252,12 +246,12 @@ absl::StatusOr<Description> Describe(const Signature& offered,
   if (conv.empty()) return d;
   const onednn::Session session(env);
   return onednn::Try("Conv", [&]() -> absl::StatusOr<Description> {
-    const auto pd = ForwardDesc(session, conv, HasBias(offered),
-                                offered.attrs.Has("__activation"));
+    const auto pd = ForwardDesc(session, conv, HasBias(offered));
     DescribePrimitive(pd, d);
     d.in_layouts[0] = WantChannelsLast(conv.x.dims, offered.in_layouts[0]);
     ASSIGN_OR_RETURN(d.in_layouts[1], WeightLayout(pd.weights_desc(), conv));
     d.out_layouts[0] = ChannelsLastOf(conv.y.dims);
+    if (HasActivation(offered)) DescribeThenRelu(conv.y, d);
     return d;
   });
 }
@@ -269,15 +263,16 @@ absl::StatusOr<Kernel> Build(const Signature& signature, const OpEnv& env) {
   const onednn::Session session(env);
   return onednn::Try("Conv", [&] {
     const bool bias = HasBias(signature);
-    const auto pd =
-        ForwardDesc(session, conv, bias, signature.attrs.Has("__activation"));
+    const auto pd = ForwardDesc(session, conv, bias);
     onednn::Execution execution(session, Forward(pd));
     execution.In(DNNL_ARG_SRC, 0, pd.src_desc());
     execution.In(DNNL_ARG_WEIGHTS, 1, pd.weights_desc());
     if (bias) execution.In(DNNL_ARG_BIAS, 2, BiasDesc(conv));
     execution.Out(DNNL_ARG_DST, 0, pd.dst_desc());
     execution.Scratchpad(pd.scratchpad_desc());
-    return Kernel{[execution](const Buffers& b) { execution.Run(b); }};
+    Kernel kernel{[execution](const Buffers& b) { execution.Run(b); }};
+    if (!HasActivation(signature)) return kernel;
+    return ThenRelu(std::move(kernel), conv.y.num_elements(), env);
   });
 }
 

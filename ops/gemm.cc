@@ -16,6 +16,7 @@
 #include "ops/lib/describe.h"
 #include "ops/lib/infer.h"
 #include "ops/lib/parallel.h"
+#include "ops/lib/relu.h"
 
 namespace reprise {
 namespace {
@@ -84,7 +85,6 @@ struct GemmForm {
   // beta * c is added by a loop of ours: it is no bias of oneDNN's.
   bool add_c = false;
   float beta = 1;
-  bool relu = false;     // in that loop
   int64_t c_row = 0;     // distance between elements of c along m, and n;
   int64_t c_column = 0;  // 0 where it is broadcast
 };
@@ -97,7 +97,6 @@ GemmForm FormOf(const Signature& signature) {
       attrs.Int("transB") != 0, "Gemm");
   form.product.alpha = attrs.Float("alpha");
   form.beta = attrs.Float("beta");
-  const bool relu = attrs.Has("__activation");
   const bool has_c = signature.in.size() > 2 && signature.in[2].present();
   if (has_c && form.beta != 0) {
     const Dims& c = signature.in[2].dims;
@@ -110,8 +109,6 @@ GemmForm FormOf(const Signature& signature) {
     form.c_row = rows == 1 ? 0 : columns;
     form.c_column = columns == 1 ? 0 : 1;
   }
-  form.relu = relu && form.add_c;
-  form.product.relu = relu && !form.add_c;
   return form;
 }
 
@@ -123,8 +120,6 @@ void AddC(const GemmForm& form, const float* c, float* y, int64_t begin,
     const float* from = c + i * form.c_row;
     for (int64_t j = 0; j < n; ++j)
       row[j] += form.beta * from[j * form.c_column];
-    if (!form.relu) continue;
-    for (int64_t j = 0; j < n; ++j) row[j] = row[j] > 0 ? row[j] : 0.0f;
   }
 }
 
@@ -136,10 +131,12 @@ absl::StatusOr<Description> Describe(const Signature& offered,
   RETURN_IF_ERROR(
       DescribeBatchedProduct(form.product, env, "Gemm", description));
   if (form.add_c) description.implementation += "+c";
+  if (HasActivation(offered)) DescribeThenRelu(offered.out[0], description);
   return description;
 }
 
-absl::StatusOr<Kernel> Build(const Signature& signature, const OpEnv& env) {
+absl::StatusOr<Kernel> BuildLinear(const Signature& signature,
+                                   const OpEnv& env) {
   const GemmForm form = FormOf(signature);
   ASSIGN_OR_RETURN(
       Kernel product,
@@ -154,6 +151,12 @@ absl::StatusOr<Kernel> Build(const Signature& signature, const OpEnv& env) {
         threads, form.product.m, GrainOf(form.product.n),
         [&](int64_t begin, int64_t end) { AddC(form, c, y, begin, end); });
   }};
+}
+
+absl::StatusOr<Kernel> Build(const Signature& signature, const OpEnv& env) {
+  ASSIGN_OR_RETURN(Kernel linear, BuildLinear(signature, env));
+  if (!HasActivation(signature)) return linear;
+  return ThenRelu(std::move(linear), signature.out[0].num_elements(), env);
 }
 
 }  // namespace

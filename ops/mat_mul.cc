@@ -20,6 +20,7 @@
 #include "ops/lib/batched_product.h"
 #include "ops/lib/describe.h"
 #include "ops/lib/infer.h"
+#include "ops/lib/relu.h"
 
 namespace reprise {
 namespace {
@@ -109,13 +110,10 @@ std::vector<ValueId> Grad(GradBuilder& b) {
 }
 
 absl::StatusOr<BatchedProduct> ForwardProduct(const Signature& signature) {
-  ASSIGN_OR_RETURN(
-      BatchedProduct product,
-      MakeBatchedProduct(LeftMatrices(signature.in[0].dims),
-                         /*trans_a=*/false, RightMatrices(signature.in[1].dims),
-                         /*trans_b=*/false, "MatMul"));
-  product.relu = signature.attrs.Has("__activation");
-  return product;
+  return MakeBatchedProduct(LeftMatrices(signature.in[0].dims),
+                            /*trans_a=*/false,
+                            RightMatrices(signature.in[1].dims),
+                            /*trans_b=*/false, "MatMul");
 }
 
 // MatMulT's.
@@ -162,14 +160,18 @@ absl::StatusOr<Description> Describe(const Signature& offered, const OpEnv& env,
   ASSIGN_OR_RETURN(const BatchedProduct product, product_of(offered));
   RETURN_IF_ERROR(
       DescribeBatchedProduct(product, env, offered.op->name, description));
+  if (HasActivation(offered)) DescribeThenRelu(offered.out[0], description);
   return description;
 }
 
 absl::StatusOr<Kernel> Build(const Signature& signature, const OpEnv& env,
                              ProductOf product_of) {
   ASSIGN_OR_RETURN(const BatchedProduct product, product_of(signature));
-  return BuildBatchedProduct(product, ProductOperands(), env,
-                             signature.op->name);
+  ASSIGN_OR_RETURN(
+      Kernel kernel,
+      BuildBatchedProduct(product, ProductOperands(), env, signature.op->name));
+  if (!HasActivation(signature)) return kernel;
+  return ThenRelu(std::move(kernel), signature.out[0].num_elements(), env);
 }
 
 void SetKernel(OpDef& op, ProductOf product_of) {

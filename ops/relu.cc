@@ -5,6 +5,8 @@
 // The gradient reads y, so x may be freed or overwritten by y. NaN stays NaN.
 // Tested by tests/ops/pointwise_test.cc.
 
+#include "ops/lib/relu.h"
+
 #include <utility>
 #include <vector>
 
@@ -23,15 +25,6 @@ HWY_BEFORE_NAMESPACE();
 namespace reprise {
 namespace HWY_NAMESPACE {
 
-void ReluLoop(const float* x, float* y, int64_t n) {
-  Map(
-      n, y,
-      [](DF d, VF x) HWY_ATTR {
-        return hn::IfThenElse(hn::Lt(x, hn::Zero(d)), hn::Zero(d), x);
-      },
-      x);
-}
-
 void ReluGradLoop(const float* y, const float* dy, float* dx, int64_t n) {
   Map(
       n, dx,
@@ -48,13 +41,11 @@ HWY_AFTER_NAMESPACE();
 namespace reprise {
 namespace {
 
-HWY_EXPORT(ReluLoop);
 HWY_EXPORT(ReluGradLoop);
 
 PointwiseLoop Relu(const Attrs&) {
-  return [](const float* const* in, float* y, int64_t n) {
-    HWY_DYNAMIC_DISPATCH(ReluLoop)(in[0], y, n);
-  };
+  return
+      [](const float* const* in, float* y, int64_t n) { ReluOf(in[0], y, n); };
 }
 
 PointwiseLoop ReluGrad(const Attrs&) {

@@ -63,9 +63,6 @@ dnnl::matmul::primitive_desc ProductDesc(const onednn::Session& session,
     onednn::AppendEltwise(post_ops, dnnl::algorithm::eltwise_linear, p.alpha,
                           0);
   }
-  if (p.relu) {
-    onednn::AppendEltwise(post_ops, dnnl::algorithm::eltwise_relu, 0, 0);
-  }
   attr.set_post_ops(post_ops);
   const Operands md = OperandDescs(p);
   auto pd = p.bias ? onednn::ForwardDesc<dnnl::matmul>(session, attr, md.a,
@@ -185,8 +182,7 @@ absl::StatusOr<Kernel> BuildBatchedProduct(const BatchedProduct& product,
           p.bias ? static_cast<const float*>(buffers.in[bias]) : nullptr;
       for (int64_t i = 0; i < p.batch() * p.m; ++i) {
         for (int64_t j = 0; j < p.n; ++j) {
-          const float value = row == nullptr ? 0.0f : row[j];
-          y[i * p.n + j] = p.relu ? std::max(value, 0.0f) : value;
+          y[i * p.n + j] = row == nullptr ? 0.0f : row[j];
         }
       }
     }};

@@ -17,8 +17,7 @@
 
 namespace reprise {
 
-// y[.., m, n] = activation(
-//     alpha * sum_k op(a)[.., m, k] * op(b)[.., k, n] + bias[n])
+// y[.., m, n] = alpha * sum_k op(a)[.., m, k] * op(b)[.., k, n] + bias[n]
 //
 // All operands are dense, y has the broadcast batch dims.
 struct BatchedProduct {
@@ -31,7 +30,6 @@ struct BatchedProduct {
   bool trans_b = false;  // b is stored as [.., n, k]
   float alpha = 1;
   bool bias = false;
-  bool relu = false;  // NaN becomes 0
 
   // Number of matrices in y.
   int64_t batch() const;

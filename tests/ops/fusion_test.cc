@@ -1,7 +1,9 @@
 // An activation inside a kernel against the same one as a node of its own.
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <memory>
 #include <string>
 #include <utility>
@@ -27,7 +29,7 @@ struct Outcome {
   std::vector<float> y;
 };
 
-// Runs Relu(op(x0, x1, ..)) on waves of both signs.
+// Runs Relu(op(x0, x1, ..)) on waves of both signs, with a NaN among x0.
 absl::StatusOr<Outcome> RunCase(const FusionCase& c, bool fusion) {
   GraphBuilder b("fusion");
   GraphBuilder::Values in;
@@ -51,6 +53,8 @@ absl::StatusOr<Outcome> RunCase(const FusionCase& c, bool fusion) {
           std::sin(0.7 * static_cast<double>(k) + static_cast<double>(i)));
     }
   }
+  // One row of the result is NaN with it, and must stay so.
+  (*pass.Input<float>("x0"))[3] = std::numeric_limits<float>::quiet_NaN();
   RETURN_IF_ERROR(runner->Run(pass));
   ASSIGN_OR_RETURN(const absl::Span<const float> out, pass.Output<float>("y"));
   return Outcome{pass.planned().lowered.nodes.size(),
@@ -81,6 +85,8 @@ TEST(FusionTest, ReluInsideAKernelGivesTheSameBits) {
     ASSERT_TRUE(fused.ok()) << fused.status();
     ASSERT_TRUE(apart.ok()) << apart.status();
     EXPECT_EQ(fused->num_nodes + 1, apart->num_nodes);
+    EXPECT_TRUE(std::any_of(fused->y.begin(), fused->y.end(),
+                            [](float y) { return std::isnan(y); }));
     ASSERT_EQ(fused->y.size(), apart->y.size());
     EXPECT_EQ(std::memcmp(fused->y.data(), apart->y.data(),
                           fused->y.size() * sizeof(float)),
