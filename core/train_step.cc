@@ -206,9 +206,13 @@ class StepBuilder {
     }
     NodeAppender appender(graph, ops_);
     appender.SetPlace({Role::kForward, kNoNode, kNoRegion, "__", "loss"});
+    for (ValueId& term : terms) {  // one element, of whatever rank
+      if (graph.values[term].type.rank() == 0) continue;
+      term = appender.Add("Squeeze", {term}, {}, 1)[0];
+      RETURN_IF_ERROR(appender.status());
+    }
     ValueId total = terms[0];
-    if (terms.size() > 1 || weights[0] != 1 ||
-        graph.values[total].type.rank() != 0) {
+    if (terms.size() > 1 || weights[0] != 1) {
       total = appender.Add("WeightedSum", terms, {{"weights", weights}}, 1,
                            {"__total_loss"})[0];
     }

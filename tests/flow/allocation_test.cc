@@ -34,6 +34,7 @@ std::atomic<bool> counting{false};
 std::atomic<long> num_large{0};
 std::atomic<size_t> largest{0};
 
+#ifndef REPRISE_SANITIZED_ALLOCATOR
 void Count(size_t bytes) {
   if (!counting.load(std::memory_order_relaxed)) return;
   size_t seen = largest.load(std::memory_order_relaxed);
@@ -41,6 +42,7 @@ void Count(size_t bytes) {
   }
   if (bytes >= kLarge) num_large.fetch_add(1, std::memory_order_relaxed);
 }
+#endif
 
 }  // namespace
 

@@ -180,6 +180,26 @@ TEST_F(TrainStepTest, ALossOfWeightZeroChangesNothing) {
             TrainedWeights(Net(), ConfigOf("sgd", 0.1f), 3, "w1"));
 }
 
+TEST_F(TrainStepTest, LossesOfOneElementMayHaveAnyRank) {
+  // Alone, weighted, and beside a scalar: the same training.
+  const auto trained = [](bool keepdims, bool twice, float weight) {
+    GraphBuilder b("net");
+    const auto w = b.Parameter("w", {2, 3});
+    const auto loss = [&](const std::string& name, bool keep) {
+      return b.Add("ReduceMean", {b.Add("Square", {w})},
+                   {{"keepdims", keep ? 1 : 0}}, name);
+    };
+    b.Loss(loss("loss", keepdims), weight);
+    if (twice) b.Loss(loss("scalar", false), weight);
+    return TrainedWeights(b.graph(), ConfigOf("sgd", 0.1f), 3, "w");
+  };
+  for (const bool twice : {false, true}) {
+    for (const float weight : {1.0f, 0.5f}) {
+      EXPECT_EQ(trained(true, twice, weight), trained(false, twice, weight));
+    }
+  }
+}
+
 TEST_F(TrainStepTest, StatesTakeTheirNextContentOnceAStepAndOnlyInTraining) {
   GraphBuilder b("counter");
   const auto x = b.Input("x", DType::kF32, {2, 3});
