@@ -112,6 +112,7 @@ class BenchCommand : public Command {
     config_.Add(app);
     budget_.Add(app);
     app.add_option("--seconds", seconds_, "How long to measure, at least")
+        ->check(FiniteNumber())
         ->check(CLI::PositiveNumber);
     app.add_option("--warm-up", warm_up_, "Steps before measuring")
         ->check(CLI::NonNegativeNumber);

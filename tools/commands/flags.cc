@@ -28,6 +28,16 @@ std::string CheckSize(const std::string& text) {
 
 }  // namespace
 
+CLI::Validator FiniteNumber() {
+  return CLI::Validator(
+      [](std::string& text) -> std::string {
+        double number = 0;
+        if (absl::SimpleAtod(text, &number) && std::isfinite(number)) return "";
+        return absl::StrCat("'", text, "' is no finite number");
+      },
+      "");
+}
+
 void ModelFlags::Add(CLI::App& app) {
   app.add_option("MODEL", model, "Graph file: .textproto or .pb")->required();
   app.add_option("--set", sets, "Value of a symbol, e.g. --set batch=64")
@@ -74,6 +84,7 @@ void ConfigFlags::Add(CLI::App& app) {
   app.add_option_function<float>(
          "--lr", [this](float value) { lr = value; },
          "Learning rate, in place of the config's")
+      ->check(FiniteNumber())
       ->check(CLI::PositiveNumber);
   app.add_option_function<uint64_t>(
       "--seed", [this](uint64_t value) { seed = value; },
@@ -125,11 +136,13 @@ void DataFlags::Add(CLI::App& app) {
                  ".npz, .csv[.gz], idx or .npy pair (features,labels), or text")
       ->required();
   app.add_option_function<float>(
-      "--scale", [this](float value) { scale = value; },
-      "Factor of the features (.csv, idx, .npy); idx bytes: 1/255");
+         "--scale", [this](float value) { scale = value; },
+         "Factor of the features (.csv, idx, .npy); idx bytes: 1/255")
+      ->check(FiniteNumber());
   app.add_option("--holdout", holdout,
                  "Fraction of the rows held out, drawn by the seed; of a text, "
                  "the end")
+      ->check(FiniteNumber())
       ->check(CLI::Range(0.0, 1.0));
 }
 

@@ -14,6 +14,10 @@
 
 namespace reprise {
 
+// Accepts numbers that are neither infinite nor NaN: CLI11's own checks only
+// compare, and let NaN through.
+CLI::Validator FiniteNumber();
+
 // MODEL, --set, --threads, --no-fusion.
 struct ModelFlags {
   std::string model;

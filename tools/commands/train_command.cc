@@ -132,6 +132,13 @@ class TrainCommand : public Command {
       data.train_rows = std::move(split.train);
       data.held_out_rows = std::move(split.held_out);
     }
+    if (data.held_out_rows.has_value() &&
+        shape.NumBatches(data.held_out_rows->size()) < 1) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(eval_data_.empty() ? data_.data : eval_data_,
+                       ": a batch of ", shape.batch, " rows is more than the ",
+                       data.held_out_rows->size(), " held out"));
+    }
     return data;
   }
 
