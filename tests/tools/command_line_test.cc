@@ -53,7 +53,7 @@ TEST(CommandLineTest, WrongUsageExitsWithTwo) {
   ExpectUsageError({}, "subcommand");
   ExpectUsageError({"frobnicate"},
                    "no command 'frobnicate'; there are check residuals plan "
-                   "run train eval bench");
+                   "run train eval bench zoo");
   ExpectUsageError({"plan"}, "MODEL");
   ExpectUsageError({"plan", kLesson, "--frobnicate"}, "--frobnicate");
   ExpectUsageError({"plan", kLesson, "--budget=5 apples"},

@@ -18,6 +18,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeTrainCommand());
   commands.push_back(MakeEvalCommand());
   commands.push_back(MakeBenchCommand());
+  commands.push_back(MakeZooCommand());
   return commands;
 }
 

@@ -41,6 +41,7 @@ std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeTrainCommand();
 std::unique_ptr<Command> MakeEvalCommand();
 std::unique_ptr<Command> MakeBenchCommand();
+std::unique_ptr<Command> MakeZooCommand();
 
 // Runs one command line and returns the exit code: 0, 1 if the input is wrong,
 // 2 if the usage is.
