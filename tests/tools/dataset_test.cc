@@ -116,10 +116,16 @@ TEST(CsvDatasetTest, RefusalsNameFileInputAndNumbers) {
   EXPECT_ERROR(Load(path, {Input("a", DType::kF32, {4, 2}),
                            Input("b", DType::kF32, {4, 2})}),
                "which input takes the labels is not clear");
-  EXPECT_ERROR(Load(FileWith("f.csv", "1,2,0.5\n"), Classifier(2, 2)),
-               "input 'label' takes integers (i64[4]), the file has f32[1]");
   EXPECT_ERROR(Load(path + "," + path, Classifier(2, 2)),
                "two files must be two idx or two .npy files");
+}
+
+TEST(CsvDatasetTest, ALabelThatIsNoIntegerIsNamedWithItsLine) {
+  const std::string path = FileWith("d.csv", "1,2,0\n3,4,0.5\n");
+  EXPECT_ERROR(Load(path, Classifier(2, 2)),
+               path +
+                   ": line 2: '0.5' is no integer, input 'label' takes "
+                   "integers (i64[4])");
 }
 
 TEST(CsvDatasetTest, AcceptsTheIgnoredLabel) {

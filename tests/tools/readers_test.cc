@@ -287,6 +287,23 @@ TEST(CsvTest, KeepsLabelsAsFloatsIfOneIsNoInteger) {
   EXPECT_EQ(Elements<float>(table->labels), (std::vector<float>{2, 2.5f}));
 }
 
+TEST(CsvTest, NamesTheFirstLabelThatIsNoInteger) {
+  EXPECT_EQ(ParseCsv("1,2\n1,0.5\n1,1e300\n", "d.csv").status().message(),
+            "d.csv: line 3: column 2: '1e300' is too large for float32");
+  const auto table = ParseCsv("a,b\n1,2\n1,0.5\n1,0.25\n", "d.csv");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(table->fraction, "line 3: '0.5'");
+}
+
+TEST(CsvTest, SkipsAByteOrderMark) {
+  const auto table = ParseCsv(
+      "\xEF\xBB\xBF"
+      "1,2\n3,4\n",
+      "d.csv");
+  ASSERT_TRUE(table.ok()) << table.status();
+  EXPECT_EQ(Elements<float>(table->features), (std::vector<float>{1, 3}));
+}
+
 TEST(CsvTest, SkipsAHeader) {
   const auto table = ParseCsv("width,height,class\n1,2,3\n", "f");
   ASSERT_TRUE(table.ok()) << table.status();

@@ -1,5 +1,6 @@
 #include "tools/data/csv.h"
 
+#include <cfloat>
 #include <cmath>
 #include <cstring>
 #include <string>
@@ -11,6 +12,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "core/status_macros.h"
 
 namespace reprise {
@@ -76,14 +78,21 @@ class TableReader {
                      absl::StrCat("column ", column + 1, ": ", Shown(field),
                                   " is not a finite number"));
       }
-      if (column + 1 == num_columns_) {
-        labels_.push_back(number);
-      } else if (std::isfinite(static_cast<float>(number))) {
-        Append(static_cast<float>(number), features_);
-      } else {
+      const bool label = column + 1 == num_columns_;
+      const bool integer =
+          std::trunc(number) == number && std::fabs(number) <= kMaxExactInteger;
+      if (!(label && integer) && !(std::fabs(number) <= FLT_MAX)) {
         return Error(line,
                      absl::StrCat("column ", column + 1, ": ", Shown(field),
                                   " is too large for float32"));
+      }
+      if (!label) {
+        Append(static_cast<float>(number), features_);
+        continue;
+      }
+      labels_.push_back(number);
+      if (!integer && fraction_.empty()) {
+        fraction_ = absl::StrCat("line ", line, ": ", Shown(field));
       }
     }
     return absl::OkStatus();
@@ -98,11 +107,8 @@ class TableReader {
     LabelledTable table;
     table.features.type = {DType::kF32, {rows, num_columns_ - 1}};
     table.features.data = std::move(features_);
-    bool integers = true;
-    for (const double label : labels_) {
-      integers = integers && std::trunc(label) == label &&
-                 std::fabs(label) <= kMaxExactInteger;
-    }
+    const bool integers = fraction_.empty();
+    table.fraction = std::move(fraction_);
     table.labels.type = {integers ? DType::kI64 : DType::kF32, {rows}};
     for (const double label : labels_) {
       if (integers) {
@@ -133,12 +139,15 @@ class TableReader {
   std::vector<absl::string_view> fields_;
   std::string features_;
   std::vector<double> labels_;
+  std::string fraction_;  // the first label that is no integer, and its line
 };
 
 }  // namespace
 
 absl::StatusOr<LabelledTable> ParseCsv(absl::string_view content,
                                        absl::string_view source) {
+  // A byte order mark, which some programs put before UTF-8.
+  absl::ConsumePrefix(&content, "\xEF\xBB\xBF");
   TableReader reader(source);
   int64_t line = 0;
   while (!content.empty()) {

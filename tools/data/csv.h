@@ -3,6 +3,8 @@
 #ifndef TOOLS_DATA_CSV_H_
 #define TOOLS_DATA_CSV_H_
 
+#include <string>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "tools/data/array.h"
@@ -12,11 +14,15 @@ namespace reprise {
 struct LabelledTable {
   Array features;  // f32[rows, columns - 1]
   Array labels;    // [rows]: i64 if all of them are integers, otherwise f32
+
+  // The first label that is no integer, e.g. "line 3: '0.5'"; else empty.
+  std::string fraction;
 };
 
 // Returns the table in a CSV file: fields between commas, spaces around them
 // ignored, lines that end in \n or \r\n, empty lines skipped. A first line
-// without a single number in it is a header.
+// without a single number in it is a header. A UTF-8 byte order mark at the
+// begin is ignored.
 //
 //   source: named at the start of every error.
 //   errors: InvalidArgument with line and column, counted from 1, of a field

@@ -250,6 +250,7 @@ absl::StatusOr<Dataset> Dataset::Load(const DataOptions& options,
       ASSIGN_OR_RETURN(LabelledTable table, ParseCsv(files[0].content, source));
       dataset.arrays_.push_back(std::move(table.features));
       dataset.arrays_.push_back(std::move(table.labels));
+      dataset.fraction_ = std::move(table.fraction);
     } else {
       for (const DataFile& file : files) {
         ASSIGN_OR_RETURN(Array array, format == Format::kIdx
@@ -391,6 +392,11 @@ absl::Status Dataset::CheckContent(absl::string_view source,
   const Array& array = arrays_[column.array];
   if (column.dtype == DType::kF32) return absl::OkStatus();
   if (array.type.dtype == DType::kF32) {
+    if (column.array == 1 && !fraction_.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          source, ": ", fraction_, " is no integer, input '", input.name,
+          "' takes integers (", ToString(input.type), ")"));
+    }
     return absl::InvalidArgumentError(absl::StrCat(
         source, ": input '", input.name, "' takes integers (",
         ToString(input.type), "), the file has ", ToString(array.type)));

@@ -129,7 +129,8 @@ class Dataset {
   std::vector<Array> arrays_;
   std::vector<Column> columns_;  // one for each input
   int64_t num_table_rows_ = 0;
-  int64_t window_ = 0;  // of a text; 0: a table
+  int64_t window_ = 0;    // of a text; 0: a table
+  std::string fraction_;  // see LabelledTable
 };
 
 }  // namespace reprise
