@@ -6,7 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/lowering.h"
+#include "core/names.h"
 #include "core/plan_file.h"
 #include "core/proto_file.h"
 #include "core/status_macros.h"
@@ -15,6 +17,46 @@
 
 namespace reprise {
 namespace {
+
+// Of many parameters, an error shows some.
+constexpr size_t kShownNames = 5;
+
+// Ok iff the pattern of each override matches a parameter: one that has no
+// effect is a mistake.
+absl::Status CheckOverrides(const proto::TrainConfig& config,
+                            const Graph& model) {
+  for (const proto::Override& override : config.override()) {
+    if (override.pattern().empty()) {
+      return absl::InvalidArgumentError(
+          "train config: an override has no pattern");
+    }
+    bool matches = false;
+    std::vector<std::string> names;
+    for (const Parameter& parameter : model.parameters) {
+      const std::string& name = model.values[parameter.value].name;
+      matches = matches || MatchesGlob(override.pattern(), name);
+      if (names.size() < kShownNames) names.push_back(name);
+    }
+    if (matches) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "train config: the pattern ", Quote(override.pattern()),
+        " of an override matches none of the ", model.parameters.size(),
+        " parameters",
+        names.empty()
+            ? ""
+            : absl::StrCat(", such as '", absl::StrJoin(names, "', '"), "'")));
+  }
+  return absl::OkStatus();
+}
+
+// Returns e.g. " with batch = 64, time = 8"; nothing without symbols.
+std::string SymbolsText(const Graph& model) {
+  std::string text;
+  for (const auto& [name, value] : model.symbols) {
+    absl::StrAppend(&text, text.empty() ? " with " : ", ", name, " = ", value);
+  }
+  return text;
+}
 
 // Plans the passes of one trainer, one after the other, over one persistent
 // segment that the first of them fixes.
@@ -50,8 +92,16 @@ class PassPlanner {
     step.config = plan_.config;
     step.gradients = gradients;
     ASSIGN_OR_RETURN(pass->step, BuildStepGraph(pass->model, *plan_.ops, step));
-    ASSIGN_OR_RETURN(pass->lowered,
-                     reprise::Lower(pass->step, *plan_.ops, lowering_));
+    absl::StatusOr<LoweredGraph> lowered =
+        reprise::Lower(pass->step, *plan_.ops, lowering_);
+    if (!lowered.ok()) {
+      // Kernels refuse sizes, which come from the file and the symbols.
+      return absl::Status(
+          lowered.status().code(),
+          absl::StrCat(options_.source, SymbolsText(pass->model), ": ",
+                       lowered.status().message()));
+    }
+    pass->lowered = *std::move(lowered);
     if (plan_.passes.empty()) {
       plan_.persistent = PlacePersistent(pass->step.graph, pass->lowered);
       for (const PersistentValue& value : plan_.persistent) {
@@ -70,6 +120,9 @@ class PassPlanner {
                     options_.more_symbols.end());
     for (const Bindings& symbols : bindings) {
       RETURN_IF_ERROR(Lower(PlanMode::kTrain, symbols));
+      if (plan_.passes.size() == 1) {
+        RETURN_IF_ERROR(CheckOverrides(plan_.config, plan_.passes[0]->model));
+      }
       if (plan_.config.accumulate_steps() > 1) {
         RETURN_IF_ERROR(Lower(PlanMode::kTrainAccumulate, symbols));
       }

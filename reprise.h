@@ -70,7 +70,8 @@ struct PlannedTrainer {
 // Loads, differentiates, lowers and plans: one training pass (two where the
 // config accumulates gradients) and one evaluation pass a binding.
 //
-//   errors: those of LoadGraph, BuildStepGraph, Lower and MakePlan.
+//   errors: those of LoadGraph, BuildStepGraph, Lower and MakePlan;
+//           InvalidArgument if an override of the config matches nothing.
 absl::StatusOr<PlannedTrainer> PlanTrainer(const proto::Graph& graph,
                                            const proto::TrainConfig& config,
                                            const TrainerOptions& options);

@@ -112,10 +112,9 @@ class BenchCommand : public Command {
     config_.Add(app);
     budget_.Add(app);
     app.add_option("--seconds", seconds_, "How long to measure, at least")
-        ->check(FiniteNumber())
-        ->check(CLI::PositiveNumber);
+        ->check(PositiveNumber(/*high=*/1e6));
     app.add_option("--warm-up", warm_up_, "Steps before measuring")
-        ->check(CLI::NonNegativeNumber);
+        ->transform(Integer(0, kMostSteps));
     format_.Add(app);
   }
 
@@ -204,11 +203,12 @@ class BenchCommand : public Command {
       return absl::OkStatus();
     }
     console.out << absl::StrFormat(
-        "%.4g steps/s (%s a step), %d threads\narena %s (%s bytes), engine "
+        "%.4g steps/s (%s a step), %d %s\narena %s (%s bytes), engine "
         "%s, library heap %s\n\n",
         per_second, FormatNanoseconds(static_cast<int64_t>(1e9 / per_second)),
-        trainer->plan().env.threads, FormatSize(trainer->arena_bytes()),
-        FormatCount(trainer->arena_bytes()),
+        trainer->plan().env.threads,
+        trainer->plan().env.threads == 1 ? "thread" : "threads",
+        FormatSize(trainer->arena_bytes()), FormatCount(trainer->arena_bytes()),
         FormatSize(trainer->engine_bytes()),
         FormatSize(report.library_heap_bytes));
     TextTable table({"op", ">steps", ">time a step", ">share"});

@@ -22,7 +22,8 @@ class EvalCommand : public Command {
     model_.Add(app);
     data_.Add(app);
     app.add_option("--load", load_, "Weights (safetensors)")->required();
-    app.add_option("--seed", seed_, "Seed that drew the rows held out");
+    app.add_option("--seed", seed_, "Seed that drew the rows held out")
+        ->transform(Seed());
     format_.Add(app);
   }
 

@@ -1,5 +1,6 @@
 #include "tools/commands/flags.h"
 
+#include <cfloat>
 #include <cmath>
 
 #include "absl/strings/numbers.h"
@@ -26,17 +27,56 @@ std::string CheckSize(const std::string& text) {
   return std::string(ParseSize(text).status().message());
 }
 
-}  // namespace
-
-CLI::Validator FiniteNumber() {
+// Accepts the numbers for which `allowed` holds; `what` they are is the error.
+template <typename Predicate>
+CLI::Validator Number(Predicate allowed, std::string what) {
   return CLI::Validator(
-      [](std::string& text) -> std::string {
+      [allowed, what = std::move(what)](std::string& text) -> std::string {
         double number = 0;
-        if (absl::SimpleAtod(text, &number) && std::isfinite(number)) return "";
-        return absl::StrCat("'", text, "' is no finite number");
+        if (absl::SimpleAtod(text, &number) && allowed(number)) return "";
+        return absl::StrCat("'", text, "' is not ", what);
       },
       "");
 }
+
+template <typename T>
+CLI::Validator IntegerIn(T low, T high) {
+  return CLI::Validator(
+      [low, high](std::string& text) -> std::string {
+        T number = 0;
+        if (absl::SimpleAtoi(text, &number) && number >= low &&
+            number <= high) {
+          text = absl::StrCat(number);
+          return "";
+        }
+        return absl::StrCat("'", text, "' is not an integer from ", low, " to ",
+                            high);
+      },
+      "");
+}
+
+}  // namespace
+
+CLI::Validator FiniteNumber() {
+  return Number([](double x) { return std::fabs(x) <= FLT_MAX; },
+                "a finite number of float32");
+}
+
+CLI::Validator PositiveNumber(double high) {
+  return Number([high](double x) { return x > 0 && x <= high; },
+                absl::StrCat("a number above 0 and at most ", high));
+}
+
+CLI::Validator Fraction() {
+  return Number([](double x) { return x >= 0 && x < 1; },
+                "a fraction: at least 0 and below 1");
+}
+
+CLI::Validator Integer(int64_t low, int64_t high) {
+  return IntegerIn<int64_t>(low, high);
+}
+
+CLI::Validator Seed() { return IntegerIn<uint64_t>(0, UINT64_MAX); }
 
 void ModelFlags::Add(CLI::App& app) {
   app.add_option("MODEL", model, "Graph file: .textproto or .pb")->required();
@@ -46,7 +86,7 @@ void ModelFlags::Add(CLI::App& app) {
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   app.add_option("--threads", threads, "Threads; 0: one for each core")
-      ->check(CLI::Range(0, 1024));
+      ->transform(Integer(0, 1024));
   app.add_flag("--no-fusion", no_fusion, "Keep every node a kernel of its own");
 }
 
@@ -84,11 +124,11 @@ void ConfigFlags::Add(CLI::App& app) {
   app.add_option_function<float>(
          "--lr", [this](float value) { lr = value; },
          "Learning rate, in place of the config's")
-      ->check(FiniteNumber())
-      ->check(CLI::PositiveNumber);
+      ->check(PositiveNumber(FLT_MAX));
   app.add_option_function<uint64_t>(
-      "--seed", [this](uint64_t value) { seed = value; },
-      "Seed of weights, dropout, split and order, in place of the config's");
+         "--seed", [this](uint64_t value) { seed = value; },
+         "Seed of weights, dropout, split and order, in place of the config's")
+      ->transform(Seed());
 }
 
 absl::StatusOr<proto::TrainConfig> ConfigFlags::Read() const {
@@ -131,7 +171,7 @@ void BudgetFlags::Apply(PlanOptions& options) const {
   options.strict = strict;
 }
 
-void DataFlags::Add(CLI::App& app) {
+CLI::Option* DataFlags::Add(CLI::App& app) {
   app.add_option("--data", data,
                  ".npz, .csv[.gz], idx or .npy pair (features,labels), or text")
       ->required();
@@ -139,11 +179,11 @@ void DataFlags::Add(CLI::App& app) {
          "--scale", [this](float value) { scale = value; },
          "Factor of the features (.csv, idx, .npy); idx bytes: 1/255")
       ->check(FiniteNumber());
-  app.add_option("--holdout", holdout,
-                 "Fraction of the rows held out, drawn by the seed; of a text, "
-                 "the end")
-      ->check(FiniteNumber())
-      ->check(CLI::Range(0.0, 1.0));
+  return app
+      .add_option("--holdout", holdout,
+                  "Fraction of the rows held out, drawn by the seed; of a "
+                  "text, the end")
+      ->check(Fraction());
 }
 
 }  // namespace reprise

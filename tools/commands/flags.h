@@ -14,9 +14,29 @@
 
 namespace reprise {
 
-// Accepts numbers that are neither infinite nor NaN: CLI11's own checks only
-// compare, and let NaN through.
+// Checks of numbers, used in place of CLI11's own: those let NaN through, show
+// their limits with 308 digits, clamp what 64 bits do not hold and read a
+// leading 0 as octal.
+
+// Accepts numbers that a float32 can hold.
 CLI::Validator FiniteNumber();
+
+// Accepts numbers in (0, high].
+CLI::Validator PositiveNumber(double high);
+
+// Accepts numbers in [0, 1).
+CLI::Validator Fraction();
+
+// Accepts decimal integers in [low, high]; to be given to transform(), as it
+// takes leading zeros away.
+CLI::Validator Integer(int64_t low, int64_t high);
+
+// The same in [0, 2^64).
+CLI::Validator Seed();
+
+// Bounds of steps and epochs that keep their products in int64.
+inline constexpr int64_t kMostSteps = int64_t{1'000'000'000'000'000};
+inline constexpr int64_t kMostEpochs = 1'000'000;
 
 // MODEL, --set, --threads, --no-fusion.
 struct ModelFlags {
@@ -66,7 +86,7 @@ struct DataFlags {
   absl::optional<float> scale;
   double holdout = 0;
 
-  void Add(CLI::App& app);
+  CLI::Option* Add(CLI::App& app);  // returns --holdout
 };
 
 }  // namespace reprise

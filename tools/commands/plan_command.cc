@@ -8,6 +8,7 @@
 #include "core/status_macros.h"
 #include "tools/commands/command.h"
 #include "tools/commands/flags.h"
+#include "tools/commands/output_file.h"
 #include "tools/commands/report.h"
 #include "tools/commands/size.h"
 #include "tools/commands/text_table.h"
@@ -161,6 +162,7 @@ class PlanCommand : public Command {
   }
 
   absl::Status Run(const Console& console) override {
+    RETURN_IF_ERROR(CheckWritable(out_));
     ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
     TrainerOptions options = model_.trainer_options();

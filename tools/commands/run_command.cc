@@ -1,12 +1,11 @@
 // `reprise run`: one forward pass, and gradients, on given data.
 
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -16,6 +15,7 @@
 #include "core/status_macros.h"
 #include "tools/commands/command.h"
 #include "tools/commands/flags.h"
+#include "tools/commands/output_file.h"
 #include "tools/commands/report.h"
 #include "tools/data/gzip.h"
 #include "tools/data/npy.h"
@@ -126,12 +126,19 @@ absl::StatusOr<std::vector<Result>> ReadResults(const Pass& pass) {
   return results;
 }
 
+// Returns enough digits to tell float32 numbers apart. The sign of a NaN means
+// nothing, and is not shown.
+std::string FloatText(double number) {
+  if (std::isnan(number)) return "nan";
+  return absl::StrFormat("%.9g", number);
+}
+
 // Returns an element as JSON, which has no infinities: as text then.
 Json ElementJson(const Array& array, int64_t index) {
   if (array.type.dtype != DType::kF32) return ElementAsInt(array, index);
   const double element = ElementAsDouble(array, index);
   if (std::isfinite(element)) return element;
-  return absl::StrCat(element);
+  return FloatText(element);
 }
 
 Json ResultJson(const Result& result) {
@@ -152,7 +159,7 @@ Json ResultJson(const Result& result) {
 std::string Elements(const Array& array, int axis, int64_t first) {
   if (axis == array.type.rank()) {
     return array.type.dtype == DType::kF32
-               ? absl::StrFormat("%.9g", ElementAsDouble(array, first))
+               ? FloatText(ElementAsDouble(array, first))
                : absl::StrCat(ElementAsInt(array, first));
   }
   const int64_t stride =
@@ -181,8 +188,9 @@ std::string ResultText(const Result& result) {
     high = std::max(high, element);
     sum += element;
   }
-  return absl::StrFormat("%s: %.9g to %.9g, mean %.9g\n", text, low, high,
-                         sum / static_cast<double>(elements));
+  return absl::StrCat(text, ": ", FloatText(low), " to ", FloatText(high),
+                      ", mean ", FloatText(sum / static_cast<double>(elements)),
+                      "\n");
 }
 
 // Returns a file's name for a result: what a path gives meaning to becomes _.
@@ -205,6 +213,8 @@ class RunCommand : public Command {
     app.add_option("--input", inputs_, "Content of an input, one for each")
         ->type_name("NAME=FILE.npy")
         ->check(CheckNameAndFile)
+        ->check(CLI::Validator(
+            [this](std::string& text) { return ErrorIfRepeated(text); }, ""))
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     app.add_option("--grad", gradients_,
@@ -214,14 +224,17 @@ class RunCommand : public Command {
         ->delimiter(',');
     app.add_option("--load", load_, "Weights (safetensors)");
     app.add_option("--out-dir", out_dir_,
-                   "Folder that gets each result as a .npy file");
-    app.add_option("--seed", seed_, "Of initial weights and dropout");
+                   "Folder that gets each result as a .npy file; made if it "
+                   "is not there");
+    app.add_option("--seed", seed_, "Of initial weights and dropout")
+        ->transform(Seed());
     format_.Add(app);
   }
 
   absl::Status Run(const Console& console) override {
     ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
     RETURN_IF_ERROR(ReadInputs(graph));
+    if (!out_dir_.empty()) RETURN_IF_ERROR(MakeFolder(out_dir_));
     TrainerOptions options = model_.trainer_options();
     RETURN_IF_ERROR(BindDims(graph, options.symbols));
     const PlanMode mode =
@@ -259,31 +272,39 @@ class RunCommand : public Command {
   }
 
  private:
+  // What CLI11 wants of a check: empty text, or what is wrong.
+  std::string ErrorIfRepeated(const std::string& text) {
+    const std::string name = text.substr(0, text.find('='));
+    if (named_.insert(name).second) return "";
+    return absl::StrCat("input '", name, "' is given twice");
+  }
+
   // Reads every --input; the model's inputs and the files must be the same.
   absl::Status ReadInputs(const proto::Graph& graph) {
+    std::vector<std::string> names;
+    for (const proto::Input& input : graph.input()) {
+      names.push_back(input.name());
+    }
     for (const std::string& text : inputs_) {
       const size_t at = text.find('=');
       const std::string name = text.substr(0, at);
       const std::string path = text.substr(at + 1);
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            model_.model, ": has no input '", name, "'; ",
+            names.empty() ? "it has none at all"
+                          : absl::StrCat("there are '",
+                                         absl::StrJoin(names, "', '"), "'")));
+      }
       ASSIGN_OR_RETURN(const std::string content,
                        ReadFile(path, kMaxDataFileBytes));
-      ASSIGN_OR_RETURN(Array array, ParseNpy(content, path));
-      arrays_[name] = std::move(array);
+      ASSIGN_OR_RETURN(arrays_[name], ParseNpy(content, path));
     }
-    std::vector<std::string> names;
-    for (const proto::Input& input : graph.input()) {
-      names.push_back(input.name());
-      if (arrays_.find(input.name()) == arrays_.end()) {
+    for (const std::string& name : names) {
+      if (arrays_.find(name) == arrays_.end()) {
         return absl::InvalidArgumentError(
-            absl::StrCat(model_.model, ": input '", input.name(),
-                         "' needs --input ", input.name(), "=FILE.npy"));
-      }
-    }
-    for (const auto& [name, array] : arrays_) {
-      if (std::find(names.begin(), names.end(), name) == names.end()) {
-        return absl::InvalidArgumentError(
-            absl::StrCat(model_.model, ": has no input '", name,
-                         "'; there are '", absl::StrJoin(names, "', '"), "'"));
+            absl::StrCat(model_.model, ": input '", name, "' needs --input ",
+                         name, "=FILE.npy"));
       }
     }
     return absl::OkStatus();
@@ -325,6 +346,7 @@ class RunCommand : public Command {
   std::string load_;
   std::string out_dir_;
   uint64_t seed_ = 0;
+  std::set<std::string> named_;          // by --input
   std::map<std::string, Array> arrays_;  // by input
 };
 

@@ -9,6 +9,7 @@
 #include "tools/commands/command.h"
 #include "tools/commands/flags.h"
 #include "tools/commands/metrics_report.h"
+#include "tools/commands/output_file.h"
 #include "tools/commands/progress.h"
 #include "tools/commands/report.h"
 #include "tools/commands/size.h"
@@ -30,6 +31,20 @@ struct Data {
   const Dataset& held_out() const { return other ? *other : train; }
 };
 
+// Returns the elements of parameters that a step updates.
+int64_t NumTrained(const PlannedPass& pass) {
+  int64_t elements = 0;
+  const Graph& graph = pass.step.graph;
+  for (const Node& node : graph.nodes) {
+    if (node.role != Role::kUpdate || node.in.empty()) continue;
+    const Value& updated = graph.values[node.in[0]];
+    if (updated.kind == ValueKind::kParameter) {
+      elements += updated.type.num_elements();
+    }
+  }
+  return elements;
+}
+
 class TrainCommand : public Command {
  public:
   std::string name() const override { return "train"; }
@@ -38,32 +53,37 @@ class TrainCommand : public Command {
   }
   void AddOptions(CLI::App& app) override {
     model_.Add(app);
-    data_.Add(app);
+    CLI::Option* const holdout = data_.Add(app);
     app.add_option("--eval-data", eval_data_,
-                   "Files to evaluate on, in place of --holdout");
+                   "Files to evaluate on, in place of --holdout")
+        ->excludes(holdout);
     config_.Add(app);
     budget_.Add(app);
     CLI::Option* const epochs =
         app.add_option("--epochs", epochs_,
                        absl::StrCat("Passes over the data; without --steps ",
                                     kDefaultEpochs))
-            ->check(CLI::PositiveNumber);
+            ->transform(Integer(1, kMostEpochs));
     app.add_option("--steps", steps_, "Optimizer steps")
-        ->check(CLI::PositiveNumber)
+        ->transform(Integer(1, kMostSteps))
         ->excludes(epochs);
     app.add_option("--report-every", report_steps_,
                    "Steps between reports; 0: an epoch, or a twentieth of the "
                    "run if that is more")
-        ->check(CLI::NonNegativeNumber);
-    app.add_option("--load", load_, "Weights to begin with (safetensors)");
+        ->transform(Integer(0, kMostSteps));
+    CLI::Option* const load =
+        app.add_option("--load", load_, "Weights to begin with (safetensors)");
     app.add_option("--save", save_, "Weights at the end (safetensors)");
     app.add_option("--checkpoint", checkpoint_,
                    "Checkpoint, written at each report");
-    app.add_option("--resume", resume_, "Checkpoint to continue from");
+    app.add_option("--resume", resume_, "Checkpoint to continue from")
+        ->excludes(load);
     format_.Add(app);
   }
 
   absl::Status Run(const Console& console) override {
+    RETURN_IF_ERROR(CheckWritable(save_));
+    RETURN_IF_ERROR(CheckWritable(checkpoint_));
     ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
     const std::unique_ptr<OpTable> ops = MakeOpTable();
@@ -84,6 +104,13 @@ class TrainCommand : public Command {
     options.more_symbols = PartialBatchBindings(shape, row_counts);
     ASSIGN_OR_RETURN(PlannedTrainer planned,
                      PlanTrainer(graph, config, options));
+    const int64_t trained = NumTrained(*planned.plan.passes.front());
+    if (trained == 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          model_.model, ": there is nothing to train: none of its ",
+          model.parameters.size(),
+          " parameters is trainable and reaches a loss"));
+    }
     const PlanReport report = planned.reports.front();
     ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                      Trainer::Create(std::move(planned.plan)));
@@ -91,7 +118,7 @@ class TrainCommand : public Command {
     if (!resume_.empty()) RETURN_IF_ERROR(trainer->Resume(resume_));
 
     if (!format_.json()) {
-      console.out << Header(model, data, report, *trainer) << std::flush;
+      console.out << Header(trained, data, report, *trainer) << std::flush;
     }
     Json reports = Json::array();
     RETURN_IF_ERROR(Train(console, shape, data, *trainer, reports));
@@ -142,13 +169,8 @@ class TrainCommand : public Command {
     return data;
   }
 
-  std::string Header(const Graph& model, const Data& data,
+  std::string Header(int64_t trained, const Data& data,
                      const PlanReport& report, const Trainer& trainer) const {
-    int64_t trained = 0;
-    for (const Parameter& parameter : model.parameters) {
-      if (!parameter.trainable) continue;
-      trained += model.values[parameter.value].type.num_elements();
-    }
     const char* const rows = data.train.is_text() ? " windows" : " rows";
     std::string text =
         absl::StrCat("model  ", model_.model, ", ", FormatCount(trained),

@@ -1,0 +1,65 @@
+// `reprise run`: what it prints and writes.
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/tools/command_line.h"
+
+namespace reprise {
+namespace {
+
+constexpr char kLesson[] = "examples/lesson_two_layers.textproto";
+
+// Writes x, f32[1,2], as numpy.save does, and returns its path.
+std::string FileOfX(const std::string& elements) {
+  const std::string header =
+      "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2)}";
+  const std::string path = absl::StrCat(
+      ::testing::TempDir(), "/",
+      ::testing::UnitTest::GetInstance()->current_test_info()->name(), ".npy");
+  std::ofstream(path, std::ios::binary)
+      << "\x93NUMPY" << '\x01' << '\0' << static_cast<char>(header.size())
+      << '\0' << header << elements;
+  return path;
+}
+
+std::string Ones() { return std::string("\0\0\x80\x3f\0\0\x80\x3f", 8); }
+
+TEST(RunCommandTest, MakesTheFolderOfItsResults) {
+  const std::string folder = ::testing::TempDir() + "/run_results";
+  std::filesystem::remove_all(folder);
+  const CommandResult result =
+      RunReprise({"run", kLesson, "--input", "x=" + FileOfX(Ones()),
+                  "--threads=1", "--out-dir=" + folder + "/deep"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(std::filesystem::exists(folder + "/deep/loss.npy"));
+}
+
+TEST(RunCommandTest, AFileInPlaceOfTheFolderIsNamed) {
+  const std::string path = ::testing::TempDir() + "/run_results_file";
+  std::ofstream(path) << "content";
+  const CommandResult result =
+      RunReprise({"run", kLesson, "--input", "x=" + FileOfX(Ones()),
+                  "--threads=1", "--out-dir=" + path});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(absl::StrContains(result.err, path)) << result.err;
+}
+
+// Both NaNs have their sign set.
+TEST(RunCommandTest, NanHasNoSign) {
+  const std::string x = FileOfX(std::string("\0\0\xc0\xff\0\0\xc0\xff", 8));
+  for (const char* format : {"--format=text", "--format=json"}) {
+    const CommandResult result = RunReprise(
+        {"run", kLesson, "--input", "x=" + x, "--threads=1", format});
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_TRUE(absl::StrContains(result.out, "nan")) << result.out;
+    EXPECT_FALSE(absl::StrContains(result.out, "-nan")) << result.out;
+  }
+}
+
+}  // namespace
+}  // namespace reprise
