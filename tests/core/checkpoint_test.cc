@@ -1,20 +1,15 @@
 #include "core/checkpoint.h"
 
-#include <unistd.h>
-
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/safetensors.h"
 #include "gtest/gtest.h"
+#include "tests/testing/test_path.h"
 
 namespace reprise {
 namespace {
-
-std::string TestPath(absl::string_view name) {
-  return absl::StrCat(::testing::TempDir(), "/reprise_", getpid(), "_", name);
-}
 
 // A trainer's persistent values: w [2], its slot, a state, an accumulator and a
 // scalar.

@@ -8,13 +8,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "tests/testing/test_path.h"
 
 namespace reprise {
 namespace {
-
-std::string TestPath(absl::string_view name) {
-  return absl::StrCat(::testing::TempDir(), "/reprise_", getpid(), "_", name);
-}
 
 bool IsThere(const std::string& path) {
   return access(path.c_str(), F_OK) == 0;

@@ -1,7 +1,5 @@
 #include "core/load.h"
 
-#include <unistd.h>
-
 #include <map>
 #include <string>
 #include <vector>
@@ -13,14 +11,11 @@
 #include "core/proto_file.h"
 #include "core/random.h"
 #include "gtest/gtest.h"
+#include "tests/testing/test_path.h"
 #include "tests/testing/toy_ops.h"
 
 namespace reprise {
 namespace {
-
-std::string TestPath(absl::string_view name) {
-  return absl::StrCat(::testing::TempDir(), "/reprise_", getpid(), "_", name);
-}
 
 proto::Graph Parse(absl::string_view text) {
   proto::Graph graph;

@@ -1,7 +1,5 @@
 #include "core/proto_file.h"
 
-#include <unistd.h>
-
 #include <string>
 #include <vector>
 
@@ -11,6 +9,7 @@
 #include "gtest/gtest.h"
 #include "proto/graph.pb.h"
 #include "proto/plan.pb.h"
+#include "tests/testing/test_path.h"
 
 namespace reprise {
 namespace {
@@ -163,8 +162,7 @@ TEST(WriteProtoFileTest, EqualMessagesMakeEqualFiles) {
     (*a.mutable_symbol())[absl::StrCat("s", i)] = i;
     (*b.mutable_symbol())[absl::StrCat("s", 19 - i)] = 19 - i;
   }
-  const std::string path =
-      absl::StrCat(::testing::TempDir(), "/reprise_", getpid(), "_map");
+  const std::string path = TestPath("map");
   for (const absl::string_view suffix : {".pb", ".textproto"}) {
     const std::string file = absl::StrCat(path, suffix);
     ASSERT_TRUE(WriteProtoFile(a, file).ok());

@@ -2,7 +2,6 @@
 
 #include <signal.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <fstream>
 #include <string>
@@ -13,13 +12,10 @@
 #include "core/file.h"
 #include "core/random.h"
 #include "gtest/gtest.h"
+#include "tests/testing/test_path.h"
 
 namespace reprise {
 namespace {
-
-std::string TestPath(absl::string_view name) {
-  return absl::StrCat(::testing::TempDir(), "/reprise_", getpid(), "_", name);
-}
 
 std::string WithLength(absl::string_view json, absl::string_view data) {
   std::string bytes(8, '\0');
