@@ -63,6 +63,13 @@ void ExpectSchema(const Json& object, const Schema& schema) {
   }
 }
 
+// The list has elements, and each obeys the schema.
+void ExpectListSchema(const Json& list, const Schema& schema) {
+  ASSERT_TRUE(list.is_array()) << list;
+  EXPECT_FALSE(list.empty());
+  for (const Json& element : list) ExpectSchema(element, schema);
+}
+
 Json Report(std::vector<std::string> args) {
   args.push_back("--format=json");
   // Tests share their machine: threads that wait for a core cost time.
@@ -105,21 +112,25 @@ TEST(JsonSchemaTest, Check) {
                       {"losses", Kind::kArray},
                       {"trainable_elements", Kind::kInteger},
                       {"backward_nodes", Kind::kInteger}});
-  ExpectSchema(json["inputs"][0],
-               {{"name", Kind::kString}, {"type", Kind::kString}});
-  ExpectSchema(json["parameters"][0], {{"name", Kind::kString},
-                                       {"type", Kind::kString},
-                                       {"trainable", Kind::kBoolean}});
-  ExpectSchema(json["states"][0], {{"name", Kind::kString},
-                                   {"type", Kind::kString},
-                                   {"next", Kind::kString}});
-  ExpectSchema(json["nodes"][0], {{"name", Kind::kString},
-                                  {"op", Kind::kString},
-                                  {"inputs", Kind::kArray},
-                                  {"outputs", Kind::kArray},
-                                  {"region", Kind::kString}});
-  ExpectSchema(json["losses"][0],
-               {{"value", Kind::kString}, {"weight", Kind::kNumber}});
+  ExpectListSchema(json["inputs"],
+                   {{"name", Kind::kString}, {"type", Kind::kString}});
+  ExpectListSchema(json["parameters"], {{"name", Kind::kString},
+                                        {"type", Kind::kString},
+                                        {"trainable", Kind::kBoolean}});
+  ExpectListSchema(json["states"], {{"name", Kind::kString},
+                                    {"type", Kind::kString},
+                                    {"next", Kind::kString}});
+  ExpectListSchema(json["nodes"], {{"name", Kind::kString},
+                                   {"op", Kind::kString},
+                                   {"inputs", Kind::kArray},
+                                   {"outputs", Kind::kArray},
+                                   {"region", Kind::kString}});
+  for (const Json& node : json["nodes"]) {
+    ExpectListSchema(node["outputs"],
+                     {{"name", Kind::kString}, {"type", Kind::kString}});
+  }
+  ExpectListSchema(json["losses"],
+                   {{"value", Kind::kString}, {"weight", Kind::kNumber}});
 }
 
 TEST(JsonSchemaTest, Residuals) {
@@ -129,10 +140,8 @@ TEST(JsonSchemaTest, Residuals) {
                       {"residuals", Kind::kArray},
                       {"regions", Kind::kArray},
                       {"notes", Kind::kArray}});
-  ASSERT_FALSE(json["residuals"].empty());
-  ExpectSchema(json["residuals"][0], ResidualSchema());
-  ASSERT_FALSE(json["regions"].empty());
-  ExpectSchema(json["regions"][0], RegionSchema());
+  ExpectListSchema(json["residuals"], ResidualSchema());
+  ExpectListSchema(json["regions"], RegionSchema());
 }
 
 TEST(JsonSchemaTest, Plan) {
@@ -171,15 +180,15 @@ TEST(JsonSchemaTest, Plan) {
                                         {"temporaries", Kind::kInteger},
                                         {"workspaces", Kind::kInteger},
                                         {"scratchpads", Kind::kInteger}});
-  ExpectSchema(json["residuals"][0], ResidualSchema());
-  ExpectSchema(json["regions"][0], RegionSchema());
-  ExpectSchema(json["live_at_peak"][0], {{"name", Kind::kString},
-                                         {"class", Kind::kString},
-                                         {"bytes", Kind::kInteger}});
-  ExpectSchema(json["passes"][0], {{"mode", Kind::kString},
-                                   {"steps", Kind::kInteger},
-                                   {"end_bytes", Kind::kInteger},
-                                   {"lower_bound_bytes", Kind::kInteger}});
+  ExpectListSchema(json["residuals"], ResidualSchema());
+  ExpectListSchema(json["regions"], RegionSchema());
+  ExpectListSchema(json["live_at_peak"], {{"name", Kind::kString},
+                                          {"class", Kind::kString},
+                                          {"bytes", Kind::kInteger}});
+  ExpectListSchema(json["passes"], {{"mode", Kind::kString},
+                                    {"steps", Kind::kInteger},
+                                    {"end_bytes", Kind::kInteger},
+                                    {"lower_bound_bytes", Kind::kInteger}});
 }
 
 TEST(JsonSchemaTest, BytesByClassSumToTheLowerBound) {
@@ -210,11 +219,11 @@ TEST(JsonSchemaTest, TrainAndEval) {
                       {"library_heap_bytes", Kind::kInteger},
                       {"reports", Kind::kArray}});
   ASSERT_FALSE(json["reports"].empty());
-  ExpectSchema(json["reports"][0], {{"step", Kind::kInteger},
-                                    {"epochs", Kind::kNumber},
-                                    {"train", Kind::kObject},
-                                    {"held_out", Kind::kObject},
-                                    {"steps_per_second", Kind::kNumber}});
+  ExpectListSchema(json["reports"], {{"step", Kind::kInteger},
+                                     {"epochs", Kind::kNumber},
+                                     {"train", Kind::kObject},
+                                     {"held_out", Kind::kObject},
+                                     {"steps_per_second", Kind::kNumber}});
   const Schema metrics = {{"rows", Kind::kInteger},
                           {"loss", Kind::kNumber},
                           {"accuracy", Kind::kNumber},
@@ -259,11 +268,10 @@ TEST(JsonSchemaTest, Bench) {
                       {"recomputed_steps", Kind::kInteger},
                       {"overhead_fraction", Kind::kNumber},
                       {"ops", Kind::kArray}});
-  ASSERT_FALSE(json["ops"].empty());
-  ExpectSchema(json["ops"][0], {{"op", Kind::kString},
-                                {"steps", Kind::kInteger},
-                                {"nanoseconds", Kind::kInteger},
-                                {"fraction", Kind::kNumber}});
+  ExpectListSchema(json["ops"], {{"op", Kind::kString},
+                                 {"steps", Kind::kInteger},
+                                 {"nanoseconds", Kind::kInteger},
+                                 {"fraction", Kind::kNumber}});
 }
 
 // A 1x2 array of ones, as numpy.save writes it.
@@ -277,11 +285,10 @@ TEST(JsonSchemaTest, Run) {
   const Json json =
       Report({"run", kLesson, "--input", "x=" + path, "--grad=w1"});
   ExpectSchema(json, {{"model", Kind::kString}, {"results", Kind::kArray}});
-  ASSERT_FALSE(json["results"].empty());
-  ExpectSchema(json["results"][0], {{"name", Kind::kString},
-                                    {"gradient", Kind::kBoolean},
-                                    {"type", Kind::kString},
-                                    {"elements", Kind::kArray}});
+  ExpectListSchema(json["results"], {{"name", Kind::kString},
+                                     {"gradient", Kind::kBoolean},
+                                     {"type", Kind::kString},
+                                     {"elements", Kind::kArray}});
 }
 
 }  // namespace
