@@ -196,19 +196,19 @@ void LoweredBuilder::Fuse(LoweredValueId from, LoweredValueId to) {
   graph_.nodes.pop_back();
 }
 
-Policy SaveNothing() { return Policy(); }
-
-Policy SaveEverything() {
+Policy PolicyOf(Policy::Kind kind, std::vector<std::string> names) {
   Policy policy;
-  policy.kind = Policy::Kind::kSaveEverything;
+  policy.kind = kind;
+  policy.names = std::move(names);
   return policy;
 }
 
+Policy SaveNothing() { return PolicyOf(Policy::Kind::kSaveNothing); }
+
+Policy SaveEverything() { return PolicyOf(Policy::Kind::kSaveEverything); }
+
 Policy SaveNames(std::vector<std::string> names) {
-  Policy policy;
-  policy.kind = Policy::Kind::kSaveNames;
-  policy.names = std::move(names);
-  return policy;
+  return PolicyOf(Policy::Kind::kSaveNames, std::move(names));
 }
 
 }  // namespace reprise

@@ -154,6 +154,9 @@ Policy SaveNothing();
 Policy SaveEverything();
 Policy SaveNames(std::vector<std::string> names);
 
+// Returns a policy of another kind, with the names that it lists, if any.
+Policy PolicyOf(Policy::Kind kind, std::vector<std::string> names = {});
+
 }  // namespace reprise
 
 #endif  // TESTS_PLANNER_LOWERED_BUILDER_H_

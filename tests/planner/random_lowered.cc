@@ -22,6 +22,7 @@ struct Sketch {
   bool reads_statistic = false;
   bool in_place = false;
   int64_t scratchpad = 0;
+  MatmulKind matmul = MatmulKind::kNone;
 };
 
 class Generator {
@@ -71,21 +72,44 @@ class Generator {
       s.reads_statistic = s.out_bytes.size() > 1 && Chance(60);
       s.in_place = Chance(50);
       if (Chance(20)) s.scratchpad = DrawBytes();
+      if (Chance(40)) s.matmul = static_cast<MatmulKind>(1 + Draw(3));
       sketches_.push_back(s);
     }
   }
 
-  Policy DrawPolicy() {
-    switch (Draw(5)) {
+  // Names of some forward nodes, some of them by a glob.
+  std::vector<std::string> DrawNames(int percent) {
+    std::vector<std::string> names;
+    for (int n = 0; n < num_forward(); ++n) {
+      if (Chance(percent)) names.push_back(absl::StrCat("f", n));
+    }
+    if (Chance(30)) names.push_back(absl::StrCat("*", Draw(10)));
+    if (Chance(10)) names.push_back(absl::StrCat("f", Draw(3), "*"));
+    return names;
+  }
+
+  Policy DrawPolicy(int nesting = 0) {
+    using Kind = Policy::Kind;
+    switch (Draw(nesting > 1 ? 11 : 12)) {
       case 0:
         return SaveEverything();
       case 1:
-      case 2: {
-        std::vector<std::string> names;
-        for (int n = 0; n < num_forward(); ++n) {
-          if (Chance(30)) names.push_back(absl::StrCat("f", n));
+      case 2:
+        return SaveNames(DrawNames(30));
+      case 3:
+        return PolicyOf(Kind::kSaveAllButNames, DrawNames(50));
+      case 4:
+        return PolicyOf(Kind::kSaveMatmuls);
+      case 5:
+        return PolicyOf(Kind::kSaveMatmulsWithoutBatchDims);
+      case 6:
+        return PolicyOf(Kind::kSaveOps, {absl::StrCat("Op", Draw(3))});
+      case 11: {
+        Policy policy = PolicyOf(Kind::kAnyOf);
+        for (int i = 1 + Draw(3); i > 0; --i) {
+          policy.any_of.push_back(DrawPolicy(nesting + 1));
         }
-        return SaveNames(std::move(names));
+        return policy;
       }
       default:
         return SaveNothing();
@@ -149,7 +173,13 @@ class Generator {
     spec.Op(absl::StrCat("Op", n % 3)).Writes(s.out_bytes).In(s.region);
     spec.StatisticsFrom(1).Scratchpad(s.scratchpad);
     if (s.in_place) spec.MayOverwrite({{0, 0}});
+    spec.Matmul(s.matmul);
     made_[n] = b_.Add(spec);
+    // Rank 3 where it was 1: a matmul of such operands has batch dims.
+    if (Chance(50)) {
+      Value& value = b_.step().values[b_.graph().values[made_[n]].logical[0]];
+      value.type.dims = {1, 1, value.type.dims[0]};
+    }
   }
 
   void AddLoss() {

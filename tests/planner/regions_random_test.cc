@@ -7,6 +7,7 @@
 // region runs a node again.
 
 #include <algorithm>
+#include <iostream>
 #include <map>
 #include <random>
 #include <set>
@@ -121,14 +122,51 @@ class Model {
   bool Keepable(RegionId region, LoweredValueId v) const {
     if (Wish(v) == Keep::kMustSave) return true;
     if (Wish(v) == Keep::kMustRecompute) return false;
-    const Policy& policy = policy_[region];
-    if (policy.kind == Policy::Kind::kSaveEverything) return true;
-    if (policy.kind == Policy::Kind::kSaveNothing) return false;
-    const LoweredValueId leader = graph_.nodes[Producer(v)].out[0];
-    const std::string& name =
-        step_.values[graph_.values[leader].logical[0]].name;
-    return std::find(policy.names.begin(), policy.names.end(), name) !=
-           policy.names.end();
+    return Allows(policy_[region], graph_.nodes[Producer(v)]);
+  }
+
+  static bool Matches(const char* glob, const char* name) {
+    if (*glob == '*') {
+      return Matches(glob + 1, name) ||
+             (*name != '\0' && Matches(glob, name + 1));
+    }
+    return *glob == *name && (*name == '\0' || Matches(glob + 1, name + 1));
+  }
+
+  // What the policy says about the first result of `producer`.
+  bool Allows(const Policy& policy, const LoweredNode& producer) const {
+    const Node& node = step_.nodes[producer.logical[0]];
+    bool listed = false;
+    for (const std::string& glob : policy.names) {
+      listed = listed || Matches(glob.c_str(), node.name.c_str());
+    }
+    // As 1-dimensional operands are no batch of anything.
+    bool batch = node.op->matmul == MatmulKind::kDot;
+    for (const ValueId v : node.in) {
+      batch = batch && step_.values[v].type.dims.size() > 2;
+    }
+    switch (policy.kind) {
+      case Policy::Kind::kSaveNothing:
+        return false;
+      case Policy::Kind::kSaveMatmuls:
+        return node.op->matmul != MatmulKind::kNone;
+      case Policy::Kind::kSaveMatmulsWithoutBatchDims:
+        return node.op->matmul == MatmulKind::kGemm ||
+               (node.op->matmul == MatmulKind::kDot && !batch);
+      case Policy::Kind::kSaveNames:
+        return listed;
+      case Policy::Kind::kSaveAllButNames:
+        return !listed;
+      case Policy::Kind::kSaveOps:
+        return policy.names[0] == node.op->name;
+      case Policy::Kind::kAnyOf:
+        for (const Policy& one : policy.any_of) {
+          if (Allows(one, producer)) return true;
+        }
+        return false;
+      default:
+        return true;
+    }
   }
 
   // Units: nodes as n >= 0, child regions as -1 - r.
@@ -294,7 +332,15 @@ Meaning MeaningOf(const LoweredGraph& graph, const Regions& regions,
   return meaning;
 }
 
+// Counts kinds of policies, within others too.
+void CountPolicy(const Policy& policy, std::map<std::string, int>& drawn) {
+  const std::string text = ToString(policy);
+  ++drawn[text.substr(0, text.find('{'))];
+  for (const Policy& one : policy.any_of) CountPolicy(one, drawn);
+}
+
 TEST(RandomAnnotationTest, AThousandMatchTheExecutedDefinition) {
+  std::map<std::string, int> drawn;
   int with_nesting = 0;
   size_t replays = 0;
   for (uint64_t seed = 1; seed <= 1000; ++seed) {
@@ -310,6 +356,10 @@ TEST(RandomAnnotationTest, AThousandMatchTheExecutedDefinition) {
     ASSERT_EQ(got.replays, want.replays) << "seed " << seed;
     ASSERT_EQ(got.providers, want.providers) << "seed " << seed;
     replays += want.replays.size();
+    for (const Region& r : b.step().regions) CountPolicy(r.policy, drawn);
+    for (const auto& [value, keep] : b.step().annotations) {
+      ++drawn[keep == Keep::kMustSave ? "must_save" : "must_recompute"];
+    }
     for (const Region& r : b.step().regions) {
       if (r.parent != kNoRegion) {
         ++with_nesting;
@@ -319,6 +369,17 @@ TEST(RandomAnnotationTest, AThousandMatchTheExecutedDefinition) {
   }
   EXPECT_GT(with_nesting, 400);
   EXPECT_GT(replays, 2000u);
+  std::cout << "drawn:";
+  for (const auto& [what, count] : drawn) {
+    std::cout << " " << what << "=" << count;
+  }
+  std::cout << "\n";
+  for (const char* what :
+       {"save_nothing", "save_everything", "save_matmuls",
+        "save_matmuls_without_batch_dims", "save_names", "save_all_but_names",
+        "save_ops", "any_of", "must_save", "must_recompute"}) {
+    EXPECT_GT(drawn[what], 100) << what;
+  }
 }
 
 // Two units that do not depend on each other may be taken in either order.
