@@ -68,6 +68,71 @@ TEST(CommandLineTest, WrongUsageExitsWithTwo) {
   ExpectUsageError({"train", kDigits, kDigitsData, "--holdout=2"}, "holdout");
 }
 
+// The next argument is not taken for the value.
+TEST(CommandLineTest, AnOptionWithAnEmptyValueIsRefused) {
+  ExpectUsageError({"train", kDigits, kDigitsData, "--save=", "--steps=1"},
+                   "'--save=' has no value");
+  ExpectUsageError({"train", kDigits, kDigitsData, "--save", "", "--steps=1"},
+                   "the argument after '--save' is empty");
+  ExpectUsageError({"plan", kLesson, "--out=", "--threads=1"},
+                   "'--out=' has no value");
+}
+
+TEST(CommandLineTest, NumbersBeyond64BitsAreRefused) {
+  // 2^64, 2^63 and what else no option takes.
+  const std::vector<std::vector<std::string>> cases = {
+      {"--seed", "18446744073709551616"},
+      {"--seed", "-1"},
+      {"--seed", "1e3"},
+      {"--steps", "9223372036854775808"},
+      {"--epochs", "9223372036854775808"},
+      {"--epochs", "0"},
+      {"--report-every", "99999999999999999999"},
+      {"--threads", "4294967297"},
+      {"--threads", "0x10"}};
+  for (const std::vector<std::string>& flag : cases) {
+    ExpectUsageError(
+        {"train", kDigits, kDigitsData, absl::StrCat(flag[0], "=", flag[1])},
+        absl::StrCat(flag[0], ": '", flag[1], "' is not an integer from "));
+  }
+  ExpectUsageError(
+      {"eval", kDigits, kDigitsData, "--load=w", "--seed=18446744073709551616"},
+      "--seed: '18446744073709551616' is not an integer from 0 to "
+      "18446744073709551615");
+  ExpectUsageError({"run", kLesson, "--seed=18446744073709551616"}, "--seed");
+  ExpectUsageError({"bench", kLesson, "--warm-up=99999999999999999999"},
+                   "--warm-up");
+}
+
+TEST(CommandLineTest, IntegersAreDecimal) {
+  // As C reads it, 08 is a broken octal number.
+  EXPECT_EQ(RunReprise({"check", kLesson, "--threads=08"}).code, 0);
+}
+
+TEST(CommandLineTest, RangesAreShownShort) {
+  for (const char* flag : {"--lr=-1", "--lr=1e39", "--lr=nan", "--holdout=1",
+                           "--holdout=-0.5", "--scale=1e39", "--steps=-1"}) {
+    const CommandResult result =
+        RunReprise({"train", kDigits, kDigitsData, flag});
+    EXPECT_EQ(result.code, 2) << flag;
+    EXPECT_TRUE(absl::StrContains(result.err, "is not a")) << result.err;
+    EXPECT_LT(result.err.size(), 200u) << result.err;
+  }
+}
+
+TEST(CommandLineTest, OptionsThatConflictAreNamed) {
+  const CommandResult begin =
+      RunReprise({"train", kDigits, kDigitsData, "--resume=a", "--load=b"});
+  EXPECT_EQ(begin.code, 2);
+  EXPECT_TRUE(absl::StrContains(begin.err, "--resume")) << begin.err;
+  EXPECT_TRUE(absl::StrContains(begin.err, "--load")) << begin.err;
+  const CommandResult held_out = RunReprise(
+      {"train", kDigits, kDigitsData, "--holdout=0.1", "--eval-data=b"});
+  EXPECT_EQ(held_out.code, 2);
+  EXPECT_TRUE(absl::StrContains(held_out.err, "--holdout")) << held_out.err;
+  EXPECT_TRUE(absl::StrContains(held_out.err, "--eval-data")) << held_out.err;
+}
+
 TEST(CommandLineTest, WrongInputExitsWithOne) {
   ExpectInputError({"check", "no_such.textproto"}, "no_such.textproto");
   ExpectInputError({"train", kDigits, "--data=no_such.csv"}, "no_such.csv");
@@ -114,6 +179,73 @@ TEST(CommandLineTest, PlanWritesAFileThatIsReadAgain) {
 
 TEST(CommandLineTest, RunWantsEveryInput) {
   ExpectInputError({"run", kLesson}, "input 'x' needs --input x=FILE.npy");
+}
+
+TEST(CommandLineTest, RunNamesTheInputsThereAre) {
+  ExpectInputError({"run", kLesson, "--input", "NOPE=x.npy"},
+                   "has no input 'NOPE'; there are 'x'");
+}
+
+TEST(CommandLineTest, RunTakesEachInputOnce) {
+  ExpectUsageError({"run", kLesson, "--input", "x=a.npy", "--input", "x=b.npy"},
+                   "input 'x' is given twice");
+}
+
+// 3e9 rows of 64 columns are below the bytes that a value may have, and above
+// the dims that kernels take.
+TEST(CommandLineTest, ABatchBeyondInt32NamesFileAndDim) {
+  ExpectInputError({"plan", kLesson, "--set", "batch=3000000000"},
+                   absl::StrCat(kLesson, " with batch = 3000000000, "));
+}
+
+TEST(CommandLineTest, OneThreadIsNoPlural) {
+  const CommandResult one =
+      RunReprise({"bench", kLesson, "--threads=1", "--seconds=0.01"});
+  EXPECT_TRUE(absl::StrContains(one.out, ", 1 thread\n")) << one.out;
+  const CommandResult two =
+      RunReprise({"bench", kLesson, "--threads=2", "--seconds=0.01"});
+  EXPECT_TRUE(absl::StrContains(two.out, ", 2 threads\n")) << two.out;
+}
+
+// Trains digits for a step under a config with `overrides`.
+CommandResult TrainWithOverrides(const std::string& overrides) {
+  const std::string config = TempPath("config.textproto");
+  std::ofstream(config) << "format_version: 1\nadam {}\n" << overrides;
+  return RunReprise({"train", kDigits, kDigitsData, "--steps=1", "--threads=1",
+                     "--config=" + config});
+}
+
+TEST(TrainCommandTest, AnOverrideThatMatchesNothingIsRefused) {
+  const CommandResult unknown =
+      TrainWithOverrides(R"(override { pattern: "hiden*" trainable: false })");
+  EXPECT_EQ(unknown.code, 1);
+  EXPECT_TRUE(absl::StrContains(
+      unknown.err,
+      "the pattern 'hiden*' of an override matches none of the 10 parameters"))
+      << unknown.err;
+  EXPECT_TRUE(absl::StrContains(unknown.err, "'hidden1.w'")) << unknown.err;
+  const CommandResult none = TrainWithOverrides("override { lr_factor: 2 }");
+  EXPECT_EQ(none.code, 1);
+  EXPECT_TRUE(absl::StrContains(none.err, "an override has no pattern"))
+      << none.err;
+}
+
+TEST(TrainCommandTest, FreezingEverythingLeavesNothingToTrain) {
+  const CommandResult result =
+      TrainWithOverrides(R"(override { pattern: "*" trainable: false })");
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(absl::StrContains(result.err, "nothing to train")) << result.err;
+}
+
+// Weights and biases: hidden1 64*128 + 128, hidden2 to hidden4 128*128 + 128
+// each, logits 128*10 + 10; 59,146 in all, 50,826 without hidden1.
+TEST(TrainCommandTest, FrozenParametersDoNotCountAsTrained) {
+  const CommandResult all = TrainWithOverrides("");
+  EXPECT_TRUE(absl::StrContains(all.out, " 59,146 trained numbers")) << all.out;
+  const CommandResult frozen = TrainWithOverrides(
+      R"(override { pattern: "hidden1.*" trainable: false })");
+  EXPECT_TRUE(absl::StrContains(frozen.out, " 50,826 trained numbers"))
+      << frozen.out << frozen.err;
 }
 
 // Three epochs at once, and two epochs, a checkpoint and one epoch more.

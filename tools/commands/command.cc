@@ -3,11 +3,29 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+
 namespace reprise {
 namespace {
 
 constexpr int kInputIsWrong = 1;
 constexpr int kUsageIsWrong = 2;
+
+// Returns what is wrong with an option that is given nothing, as in `--save=`
+// or `--save ""`, or empty text. CLI11 would take the next argument for its
+// value.
+std::string ErrorOfEmptyValue(const std::vector<std::string>& args) {
+  for (size_t i = 0; i < args.size(); ++i) {
+    const std::string& arg = args[i];
+    if (arg.empty() && i > 0) {
+      return absl::StrCat("the argument after '", args[i - 1], "' is empty");
+    }
+    if (arg.rfind("--", 0) == 0 && arg.find('=') == arg.size() - 1) {
+      return absl::StrCat("'", arg, "' has no value");
+    }
+  }
+  return "";
+}
 
 std::vector<std::unique_ptr<Command>> MakeCommands() {
   std::vector<std::unique_ptr<Command>> commands;
@@ -49,6 +67,12 @@ int RunCommandLine(std::vector<std::string> args, const Console& console) {
       console.err << " " << command->name();
     }
     console.err << "\n";
+    return kUsageIsWrong;
+  }
+
+  const std::string empty_value = ErrorOfEmptyValue(args);
+  if (!empty_value.empty()) {
+    console.err << "reprise " << args[0] << ": " << empty_value << "\n";
     return kUsageIsWrong;
   }
 
