@@ -65,30 +65,141 @@ std::map<std::string, proto::Graph> Variants(const proto::Graph& graph) {
   return variants;
 }
 
+// Gives every region a policy.
+proto::Graph WithPolicy(proto::Graph graph, const proto::Policy& policy) {
+  for (proto::Region& region : *graph.mutable_region()) {
+    *region.mutable_policy() = policy;
+  }
+  return graph;
+}
+
+// Asks the same of the first result of every `stride`-th node.
+proto::Graph WithAnnotations(proto::Graph graph, int stride,
+                             proto::ValueAnnotation::Keep keep) {
+  graph.clear_annotation();
+  for (int i = 0; i < graph.node_size(); i += stride) {
+    proto::ValueAnnotation& annotation = *graph.add_annotation();
+    annotation.set_value(graph.node(i).output(0));
+    annotation.set_keep(keep);
+  }
+  return graph;
+}
+
+// Three regions within each other, each around a stretch of nodes in the order
+// of the file, which in the examples is one in which they can run.
+proto::Graph WithNestedRegions(const proto::Graph& bare) {
+  proto::Graph graph = bare;
+  for (const char* name : {"outer", "middle", "inner"}) {
+    proto::Region& region = *graph.add_region();
+    region.set_name(name);
+    if (graph.region_size() > 1) {
+      region.set_parent(graph.region(graph.region_size() - 2).name());
+    }
+  }
+  graph.mutable_region(1)->mutable_policy()->set_save_matmuls(true);
+  // outer 0..n, middle n/4..3n/4, inner n/3..n/2.
+  const int n = graph.node_size();
+  for (int i = 0; i < n; ++i) {
+    const bool middle = i >= n / 4 && i < 3 * n / 4;
+    const bool inner = i >= n / 3 && i < n / 2;
+    graph.mutable_node(i)->set_region(inner    ? "inner"
+                                      : middle ? "middle"
+                                               : "outer");
+  }
+  return graph;
+}
+
+// The rarer annotations.
+std::map<std::string, proto::Graph> MoreVariants(const proto::Graph& graph,
+                                                 const proto::Graph& bare) {
+  std::map<std::string, proto::Graph> variants;
+  proto::Policy ops;
+  for (const char* op : {"Relu", "Gelu", "LayerNormalization", "MaxPool"}) {
+    ops.mutable_save_ops()->add_v(op);
+  }
+  variants["save_ops"] = WithPolicy(graph, ops);
+  proto::Policy names;
+  for (int i = 0; i < graph.node_size(); i += 3) {
+    names.mutable_save_names()->add_v(graph.node(i).output(0));
+  }
+  variants["save_names"] = WithPolicy(graph, names);
+  proto::Policy any;
+  *any.mutable_any_of()->add_policy() = ops;
+  any.mutable_any_of()->add_policy()->set_save_matmuls_without_batch_dims(true);
+  variants["any_of"] = WithPolicy(graph, any);
+  variants["nested regions"] = WithNestedRegions(bare);
+  variants["must_save"] =
+      WithAnnotations(graph, 4, proto::ValueAnnotation::MUST_SAVE);
+  variants["must_recompute"] =
+      WithAnnotations(bare, 4, proto::ValueAnnotation::MUST_RECOMPUTE);
+  return variants;
+}
+
+// Compares one example under one annotation.
+void CompareExample(const Example& example, const std::string& name,
+                    const proto::Graph& graph, int threads, bool fusion) {
+  TrainerOptions options;
+  options.symbols = example.symbols;
+  options.threads = threads;
+  options.fusion = fusion;
+  OracleOptions oracle;
+  oracle.index_limit = example.index_limit;
+  const absl::Status status =
+      ComparePlannedWithNaive(graph, ConfigOf("adamw", 1e-3f), options, oracle);
+  EXPECT_TRUE(status.ok()) << example.file << ", " << name << ", " << threads
+                           << " threads" << (fusion ? "" : ", no fusion")
+                           << ": " << status;
+}
+
 TEST(PlannedEqualsNaiveTest, OnEveryExampleUnderEveryAnnotation) {
   for (const Example& example : Examples()) {
     const absl::StatusOr<proto::Graph> graph = ReadExample(example.file);
     ASSERT_TRUE(graph.ok()) << graph.status();
     for (const auto& [name, variant] : Variants(*graph)) {
       for (const bool fusion : {true, false}) {
-        TrainerOptions options;
-        options.symbols = example.symbols;
-        options.threads = 1;
-        options.fusion = fusion;
-        OracleOptions oracle;
-        oracle.index_limit = example.index_limit;
-        const absl::Status status = ComparePlannedWithNaive(
-            variant, ConfigOf("adamw", 1e-3f), options, oracle);
-        EXPECT_TRUE(status.ok())
-            << example.file << ", " << name << (fusion ? "" : ", no fusion")
-            << ": " << status;
+        CompareExample(example, name, variant, /*threads=*/1, fusion);
       }
     }
   }
 }
 
+TEST(PlannedEqualsNaiveTest, OnEveryExampleUnderTheRarerAnnotations) {
+  for (const Example& example : Examples()) {
+    const absl::StatusOr<proto::Graph> graph = ReadExample(example.file);
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    const proto::Graph bare = Variants(*graph).at("bare");
+    for (const auto& [name, variant] : MoreVariants(*graph, bare)) {
+      // must_save may be refused where a fusion would swallow the value.
+      CompareExample(example, name, variant, /*threads=*/1,
+                     /*fusion=*/name != "must_save");
+    }
+  }
+}
+
+TEST(PlannedEqualsNaiveTest, OnEveryExampleOnTwoThreads) {
+  for (const Example& example : Examples()) {
+    const absl::StatusOr<proto::Graph> graph = ReadExample(example.file);
+    ASSERT_TRUE(graph.ok()) << graph.status();
+    CompareExample(example, "as written", *graph, /*threads=*/2,
+                   /*fusion=*/true);
+  }
+}
+
+// Counts policies by name, those of any_of too.
+void CountPolicy(const proto::Policy& policy,
+                 std::map<std::string, int>& coverage) {
+  const google::protobuf::FieldDescriptor* const field =
+      policy.GetReflection()->GetOneofFieldDescriptor(
+          policy, policy.GetDescriptor()->oneof_decl(0));
+  if (field == nullptr) return;
+  ++coverage[std::string(field->name())];
+  for (const proto::Policy& one : policy.any_of().policy()) {
+    CountPolicy(one, coverage);
+  }
+}
+
 // Compares the graphs of seeds [begin, end); returns how many trained. Counts
-// the operators of those alone.
+// the operators and policies of those alone.
 int CompareRandomGraphs(uint64_t begin, uint64_t end,
                         std::map<std::string, int>& coverage) {
   int trained = 0;
@@ -119,6 +230,9 @@ int CompareRandomGraphs(uint64_t begin, uint64_t end,
                              << graph.DebugString();
     if (!status.ok()) break;
     CountOperators(graph, coverage);
+    for (const proto::Region& region : graph.region()) {
+      CountPolicy(region.policy(), coverage);
+    }
     ++trained;
   }
   return trained;
@@ -129,7 +243,7 @@ TEST(PlannedEqualsNaiveTest, OnFiveHundredRandomGraphs) {
   const int trained = CompareRandomGraphs(0, 500, coverage);
   std::cout << trained << " graphs trained\n";
   EXPECT_GE(trained, 495) << "a few losses may overflow, no more";
-  std::cout << "operators drawn:";
+  std::cout << "operators and policies drawn:";
   for (const auto& [op, count] : coverage) {
     std::cout << " " << op << "=" << count;
   }
@@ -137,6 +251,12 @@ TEST(PlannedEqualsNaiveTest, OnFiveHundredRandomGraphs) {
   const std::unique_ptr<OpTable> ops = MakeOpTable();
   for (const auto& [name, op] : ops->ops()) {
     if (op.internal) continue;
+    EXPECT_GT(coverage[name], 0) << name << " is never drawn";
+  }
+  const google::protobuf::OneofDescriptor& policies =
+      *proto::Policy::descriptor()->oneof_decl(0);
+  for (int i = 0; i < policies.field_count(); ++i) {
+    const std::string name(policies.field(i)->name());
     EXPECT_GT(coverage[name], 0) << name << " is never drawn";
   }
 }

@@ -572,7 +572,7 @@ class Generator {
   }
 
   void SetPolicy(proto::Policy& policy, int nesting) {
-    switch (Draw(0, nesting > 0 ? 6 : 7)) {
+    switch (Draw(0, nesting > 0 ? 8 : 9)) {
       case 0:
       case 1:
         policy.set_save_nothing(true);
@@ -592,6 +592,12 @@ class Generator {
         break;
       case 6:
         policy.mutable_save_ops()->add_v("Relu");
+        break;
+      case 7:
+        policy.set_save_matmuls_without_batch_dims(true);
+        break;
+      case 8:
+        policy.set_auto_(true);
         break;
       default:
         SetPolicy(*policy.mutable_any_of()->add_policy(), nesting + 1);
