@@ -51,11 +51,12 @@ class ZooCommand : public Command {
                request_.sizes[flag.name] = value;
              },
              flag.help)
-          ->type_name("N");
+          ->type_name("N")
+          ->transform(Integer(1, kMaxZooSize));
     }
     app.add_option("--dropout", request_.dropout,
                    "Ratio of every dropout, where the model has any; 0: none")
-        ->check(FiniteNumber());
+        ->check(Fraction());
     app.add_option("--regions", regions_, "none, or block: one a block")
         ->check(CLI::IsMember({"none", "block"}));
     app.add_option("--policy", policy_,
