@@ -49,6 +49,36 @@ absl::Status CheckOverrides(const proto::TrainConfig& config,
   return absl::OkStatus();
 }
 
+proto::PlanOptions ToProto(const PlanOptions& options,
+                           int64_t process_budget_bytes) {
+  proto::PlanOptions out;
+  if (options.budget_bytes != INT64_MAX) {
+    out.set_budget_bytes(options.budget_bytes);
+  }
+  if (process_budget_bytes != INT64_MAX) {
+    out.set_process_budget_bytes(process_budget_bytes);
+  }
+  out.set_strict(options.strict);
+  out.set_work_limit(options.work_limit);
+  return out;
+}
+
+using Planners = std::vector<std::unique_ptr<PassPlanner>>;
+
+// The budget binds all passes, so the error that counts is the one of the pass
+// whose smallest arena is the largest.
+absl::Status ExplainBudget(const Planners& planners, int64_t budget_bytes,
+                           const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) return status;
+  const auto largest = std::max_element(
+      planners.begin(), planners.end(),
+      [](const std::unique_ptr<PassPlanner>& a,
+         const std::unique_ptr<PassPlanner>& b) {
+        return a->SmallestArenaBytes() < b->SmallestArenaBytes();
+      });
+  return (*largest)->BudgetTooSmall(budget_bytes);
+}
+
 // Returns e.g. " with batch = 64, time = 8"; nothing without symbols.
 std::string SymbolsText(const Graph& model) {
   std::string text;
@@ -60,13 +90,16 @@ std::string SymbolsText(const Graph& model) {
 
 // Plans the passes of one trainer, one after the other, over one persistent
 // segment that the first of them fixes.
-class PassPlanner {
+class SetPlanner {
  public:
-  PassPlanner(const proto::Graph& graph, const proto::TrainConfig& config,
-              const TrainerOptions& options)
+  SetPlanner(const proto::Graph& graph, const proto::TrainConfig& config,
+             const TrainerOptions& options)
       : graph_(graph), options_(options) {
     plan_.ops = MakeOpTable();
     plan_.config = config;
+    plan_.library = KernelLibrary();
+    plan_.options = ToProto(options.plan, options.process_budget_bytes);
+    plan_.process_budget_bytes = options.process_budget_bytes;
     plan_.env.threads =
         options.threads > 0
             ? options.threads
@@ -133,14 +166,43 @@ class PassPlanner {
     return absl::OkStatus();
   }
 
+  // Plans every pass within the budget of the options.
   absl::Status Plan() {
+    RETURN_IF_ERROR(MakePlanners());
+    for (size_t i = 0; i < planners_->size(); ++i) {
+      absl::StatusOr<PlanResult> planned =
+          (*planners_)[i]->Fit(options_.plan.budget_bytes);
+      if (!planned.ok()) {
+        return ExplainBudget(*planners_, options_.plan.budget_bytes,
+                             planned.status());
+      }
+      PlannedPass& pass = *plan_.passes[i];
+      pass.plan = std::move(planned->plan);
+      plan_.arena_bytes = std::max(plan_.arena_bytes, pass.plan.end_bytes);
+      reports_.push_back(std::move(planned->report));
+    }
+    plan_.plan_within =
+        [planners = planners_](
+            int64_t budget) -> absl::StatusOr<std::vector<reprise::Plan>> {
+      std::vector<reprise::Plan> plans;
+      for (const std::unique_ptr<PassPlanner>& planner : *planners) {
+        absl::StatusOr<reprise::Plan> plan = planner->FitPlan(budget);
+        if (!plan.ok()) return ExplainBudget(*planners, budget, plan.status());
+        plans.push_back(*std::move(plan));
+      }
+      return plans;
+    };
+    return absl::OkStatus();
+  }
+
+  absl::Status MakePlanners() {
+    planners_ = std::make_shared<Planners>();
     for (const std::unique_ptr<PlannedPass>& pass : plan_.passes) {
-      ASSIGN_OR_RETURN(PlanResult planned,
-                       MakePlan(pass->step.graph, pass->lowered, pass->mode,
-                                plan_.persistent, options_.plan));
-      pass->plan = std::move(planned.plan);
-      plan_.arena_bytes = std::max(plan_.arena_bytes, pass->plan.end_bytes);
-      reports_.push_back(std::move(planned.report));
+      ASSIGN_OR_RETURN(
+          std::unique_ptr<PassPlanner> planner,
+          PassPlanner::Create(pass->step.graph, pass->lowered, pass->mode,
+                              plan_.persistent, options_.plan));
+      planners_->push_back(std::move(planner));
     }
     return absl::OkStatus();
   }
@@ -156,6 +218,7 @@ class PassPlanner {
   const TrainerOptions& options_;
   LoweringOptions lowering_;
   TrainerPlan plan_;
+  std::shared_ptr<Planners> planners_;
   std::vector<PlanReport> reports_;
 };
 
@@ -168,7 +231,7 @@ std::unique_ptr<OpTable> MakeOpTable() {
 absl::StatusOr<PlannedTrainer> PlanTrainer(const proto::Graph& graph,
                                            const proto::TrainConfig& config,
                                            const TrainerOptions& options) {
-  PassPlanner planner(graph, config, options);
+  SetPlanner planner(graph, config, options);
   RETURN_IF_ERROR(planner.LowerTraining());
   RETURN_IF_ERROR(planner.Plan());
   return planner.Finish();
@@ -180,9 +243,16 @@ absl::StatusOr<PlannedTrainer> ReadPlan(const std::string& path,
                                         const TrainerOptions& options) {
   proto::PlanSet file;
   RETURN_IF_ERROR(ReadProtoFile(path, file));
-  PassPlanner planner(graph, config, options);
+  SetPlanner planner(graph, config, options);
   RETURN_IF_ERROR(planner.LowerTraining());
-  const absl::Status adopted = AdoptPlans(file, planner.plan());
+  // A plan is what its own options made of the graph.
+  planner.plan().options = file.options();
+  absl::Status adopted = AdoptPlans(file, planner.plan());
+  if (adopted.ok() && file.arena_bytes() > options.plan.budget_bytes) {
+    adopted = absl::ResourceExhaustedError(absl::StrCat(
+        "budget of ", options.plan.budget_bytes,
+        " bytes is too small for the plan's arena of ", file.arena_bytes()));
+  }
   if (!adopted.ok()) {
     return absl::Status(adopted.code(),
                         absl::StrCat(path, ": ", adopted.message()));
@@ -190,16 +260,8 @@ absl::StatusOr<PlannedTrainer> ReadPlan(const std::string& path,
   return planner.Finish();
 }
 
-absl::Status WritePlan(const TrainerPlan& plan, const PlanOptions& options,
-                       const std::string& path) {
-  proto::PlanSet file = ToProto(plan);
-  proto::PlanOptions& out = *file.mutable_options();
-  if (options.budget_bytes != INT64_MAX) {
-    out.set_budget_bytes(options.budget_bytes);
-  }
-  out.set_strict(options.strict);
-  out.set_work_limit(options.work_limit);
-  return WriteProtoFile(file, path);
+absl::Status WritePlan(const TrainerPlan& plan, const std::string& path) {
+  return WriteProtoFile(ToProto(plan), path);
 }
 
 absl::StatusOr<PlannedTrainer> PlanRunner(
@@ -208,7 +270,7 @@ absl::StatusOr<PlannedTrainer> PlanRunner(
   if (mode == PlanMode::kTrain || mode == PlanMode::kTrainAccumulate) {
     return absl::InvalidArgumentError("PlanRunner takes no training mode");
   }
-  PassPlanner planner(graph, proto::TrainConfig(), options);
+  SetPlanner planner(graph, proto::TrainConfig(), options);
   std::vector<Bindings> bindings = {{}};
   bindings.insert(bindings.end(), options.more_symbols.begin(),
                   options.more_symbols.end());

@@ -54,6 +54,10 @@ struct TrainerOptions {
   bool fusion = true;
   PlanOptions plan;
 
+  // What the whole process may hold: the arena gets what libraries, kernels and
+  // the rest of this process leave of it when the trainer is created.
+  int64_t process_budget_bytes = INT64_MAX;
+
   // Rates for the cost model; the compiled-in table if left empty.
   proto::Machine machine;
 
@@ -80,16 +84,17 @@ absl::StatusOr<PlannedTrainer> PlanTrainer(const proto::Graph& graph,
 // made from the same graph, config and options, on the same kind of machine;
 // every step is checked. `reports` stays empty.
 //
+//   options: the budget is a limit only; searching was done when it was made.
 //   errors: those of PlanTrainer and ReadProtoFile; FailedPrecondition naming
-//           what differs; Internal if the checker refuses a plan.
+//           what differs; ResourceExhausted if the plan's arena exceeds the
+//           budget; Internal if the checker refuses a plan.
 absl::StatusOr<PlannedTrainer> ReadPlan(const std::string& path,
                                         const proto::Graph& graph,
                                         const proto::TrainConfig& config,
                                         const TrainerOptions& options);
 
 // Writes the plans in `plan`; the old file or the new one stands, whole.
-absl::Status WritePlan(const TrainerPlan& plan, const PlanOptions& options,
-                       const std::string& path);
+absl::Status WritePlan(const TrainerPlan& plan, const std::string& path);
 
 // PlanTrainer without training: a forward pass (mode kEvaluate, or kForward
 // with training semantics), or kGradients with the gradients of `gradients`

@@ -21,10 +21,36 @@ absl::StatusOr<const Kernel*> KernelCache::Get(const Signature& signature) {
   return inserted.first->second.get();
 }
 
+absl::Status KernelCache::Build(const LoweredGraph& graph) {
+  std::vector<bool> done(graph.signatures.size(), false);
+  for (const LoweredNode& node : graph.nodes) {
+    if (done[node.signature]) continue;
+    done[node.signature] = true;
+    const Signature& signature = graph.signatures[node.signature].signature;
+    const absl::StatusOr<const Kernel*> built = Get(signature);
+    if (!built.ok()) {
+      return absl::Status(
+          built.status().code(),
+          absl::StrCat("node '", node.name, "' (", signature.op->name,
+                       "): ", built.status().message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
+int64_t Executor::TableBytes(const Plan& plan) {
+  size_t bytes = plan.steps.size() * sizeof(BoundStep);
+  for (const Step& step : plan.steps) {
+    bytes += (step.in.size() + step.out.size()) * sizeof(void*);
+  }
+  return static_cast<int64_t>(bytes);
+}
+
 absl::StatusOr<Executor> Executor::Create(const LoweredGraph& graph,
                                           const Plan& plan, KernelCache& cache,
                                           void* arena) {
   Executor executor;
+  RETURN_IF_ERROR(cache.Build(graph));
   // Kernels by signature, so that equal steps look up an index, not a text.
   std::vector<const Kernel*> kernels(graph.signatures.size(), nullptr);
   size_t num_addresses = 0;
@@ -42,15 +68,8 @@ absl::StatusOr<Executor> Executor::Create(const LoweredGraph& graph,
     const LoweredNode& node = graph.nodes[step.node];
     const Kernel*& kernel = kernels[node.signature];
     if (kernel == nullptr) {
-      const Signature& signature = graph.signatures[node.signature].signature;
-      const absl::StatusOr<const Kernel*> built = cache.Get(signature);
-      if (!built.ok()) {
-        return absl::Status(
-            built.status().code(),
-            absl::StrCat("node '", node.name, "' (", signature.op->name,
-                         "): ", built.status().message()));
-      }
-      kernel = *built;
+      ASSIGN_OR_RETURN(kernel,
+                       cache.Get(graph.signatures[node.signature].signature));
     }
     BoundStep bound;
     bound.kernel = kernel;

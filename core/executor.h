@@ -26,6 +26,11 @@ class KernelCache {
   // Returns the kernel of a signature, built at the first call.
   absl::StatusOr<const Kernel*> Get(const Signature& signature);
 
+  // Builds the kernel of every signature of `graph`.
+  //
+  //   errors: those of OpDef::build, with the name of a node that needs it.
+  absl::Status Build(const LoweredGraph& graph);
+
   int64_t size() const { return static_cast<int64_t>(kernels_.size()); }
 
  private:
@@ -41,10 +46,13 @@ class Executor {
   // Builds what the plan needs; running cannot fail but for the guard.
   //
   //   arena:  plan.end_bytes bytes, 64-byte aligned; outlives the executor.
-  //   errors: those of OpDef::build, with the node's name.
+  //   errors: those of KernelCache::Build.
   static absl::StatusOr<Executor> Create(const LoweredGraph& graph,
                                          const Plan& plan, KernelCache& cache,
                                          void* arena);
+
+  // Returns the bytes of an executor's tables, kernels not counted.
+  static int64_t TableBytes(const Plan& plan);
 
   // Runs all steps. FailedPrecondition from the guard: a loss is not finite;
   // nothing persistent has been touched.

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "core/check_plan.h"
 #include "core/load.h"
@@ -162,8 +163,11 @@ std::string PlanFingerprint(const TrainerPlan& plan) {
   Sha256 sha;
   std::string config;
   plan.config.SerializeToString(&config);
-  sha.Update(absl::StrCat("threads ", plan.env.threads, "\n", Sha256Hex(config),
-                          "\n"));
+  const proto::PlanOptions& options = plan.options;
+  sha.Update(absl::StrCat(
+      "threads ", plan.env.threads, "\n", Sha256Hex(config), "\n", plan.library,
+      "\nbudget ", options.budget_bytes(), " ", options.process_budget_bytes(),
+      " strict ", options.strict(), " work ", options.work_limit(), "\n"));
   for (const std::unique_ptr<PlannedPass>& pass : plan.passes) {
     sha.Update(FingerprintsOf(pass->model).math);
     for (const Region& region : pass->model.regions) {
@@ -185,6 +189,8 @@ proto::PlanSet ToProto(const TrainerPlan& plan) {
   set.set_format_version(kFormatVersion);
   set.set_plan_fingerprint(PlanFingerprint(plan));
   set.set_layouts_sha256(LayoutsFingerprint(plan));
+  *set.mutable_options() = plan.options;
+  set.set_library(plan.library);
   set.set_threads(plan.env.threads);
   set.set_alignment(kArenaAlignment);
   set.set_arena_bytes(plan.arena_bytes);
@@ -210,14 +216,19 @@ absl::Status AdoptPlans(const proto::PlanSet& file, TrainerPlan& plan) {
     return Differs("the number of threads", absl::StrCat(file.threads()),
                    absl::StrCat(plan.env.threads));
   }
+  if (file.library() != plan.library) {
+    return Differs("the kernel library",
+                   absl::StrCat("'", absl::CHexEscape(file.library()), "'"),
+                   absl::StrCat("'", plan.library, "'"));
+  }
   if (file.alignment() != kArenaAlignment) {
     return Differs("the alignment", absl::StrCat(file.alignment()),
                    absl::StrCat(kArenaAlignment));
   }
   if (file.plan_fingerprint() != PlanFingerprint(plan)) {
     return absl::FailedPreconditionError(
-        "plan file: it was made from another graph, binding, annotation or "
-        "training config (the plan fingerprints differ)");
+        "plan file: it was made from another graph, binding, annotation, "
+        "training config or plan option (the plan fingerprints differ)");
   }
   if (file.layouts_sha256() != LayoutsFingerprint(plan)) {
     return absl::FailedPreconditionError(

@@ -17,10 +17,11 @@ namespace reprise {
 std::string LayoutsFingerprint(const TrainerPlan& plan);
 
 // Returns SHA-256 over what the plans were made from: the math of each pass,
-// regions and annotations, the training config and the threads.
+// regions and annotations, the training config, plan options, threads, and the
+// kernel library with its version and ISA.
 std::string PlanFingerprint(const TrainerPlan& plan);
 
-// Returns the message for `plan`; PlanOptions are the caller's to add.
+// Returns the message for `plan`.
 proto::PlanSet ToProto(const TrainerPlan& plan);
 
 // Replaces the schedule and the offsets of `plan`, whose passes have been

@@ -1,10 +1,7 @@
 #include "core/trainer.h"
 
-#include <malloc.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <utility>
@@ -12,17 +9,16 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "core/initialize.h"
+#include "core/process_memory.h"
 #include "core/status_macros.h"
 #include "core/thread_scope.h"
 
 namespace reprise {
 namespace {
 
-// Heap in use, as the allocator counts it.
-int64_t HeapBytes() {
-  const struct mallinfo2 info = mallinfo2();
-  return static_cast<int64_t>(info.uordblks + info.hblkhd);
-}
+// What a step may touch besides, for each thread: stacks, and allocations below
+// the 16 KiB that steps are allowed.
+constexpr int64_t kStepBytesPerThread = 512 * 1024;
 
 template <typename Names>
 std::string Quoted(const Names& names) {
@@ -119,45 +115,149 @@ float Pass::loss() const {
   return std::numeric_limits<float>::quiet_NaN();
 }
 
+absl::StatusOr<int64_t> MeasureEngineBytes(const TrainerPlan& plan) {
+  const int64_t heap_before = HeapBytes();
+  KernelCache kernels(plan.env);
+  int64_t table_bytes = 0;
+  for (const std::unique_ptr<PlannedPass>& pass : plan.passes) {
+    RETURN_IF_ERROR(kernels.Build(pass->lowered));
+    table_bytes += Executor::TableBytes(pass->plan);
+  }
+  return std::max<int64_t>(0, HeapBytes() - heap_before) + table_bytes;
+}
+
+int64_t ArenaBytesLeft(const TrainerPlan& plan, int64_t engine_bytes) {
+  {
+    // Threads and their stacks are there from the first step on.
+    const KernelThreadScope threads(plan.env.threads);
+  }
+  int64_t heap_in_step = 0;
+  int64_t table_bytes = 0;
+  for (const std::unique_ptr<PlannedPass>& pass : plan.passes) {
+    for (const LoweredSignature& signature : pass->lowered.signatures) {
+      heap_in_step =
+          std::max(heap_in_step, signature.description.library_heap_bytes);
+    }
+    table_bytes += Executor::TableBytes(pass->plan);
+  }
+  return plan.process_budget_bytes - ProcessBytes() - engine_bytes -
+         table_bytes - heap_in_step - kStepBytesPerThread * plan.env.threads;
+}
+
 Trainer::Trainer(TrainerPlan plan)
     : plan_(std::move(plan)), kernels_(plan_.env) {}
 
-Trainer::~Trainer() { std::free(owned_); }
+Trainer::~Trainer() = default;
 
 absl::StatusOr<std::unique_ptr<Trainer>> Trainer::Create(
     TrainerPlan plan, absl::Span<char> arena) {
   // Not make_unique: the constructor is private.
   std::unique_ptr<Trainer> trainer(new Trainer(std::move(plan)));
-  const int64_t bytes = std::max<int64_t>(trainer->plan_.arena_bytes, 1);
-  if (arena.empty()) {
-    trainer->owned_ = std::aligned_alloc(kArenaAlignment, AlignUp(bytes));
-    if (trainer->owned_ == nullptr) {
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the arena's ", bytes, " bytes cannot be allocated"));
-    }
-    trainer->arena_ = static_cast<char*>(trainer->owned_);
-  } else {
-    const uintptr_t address = reinterpret_cast<uintptr_t>(arena.data());
-    if (static_cast<int64_t>(arena.size()) < trainer->plan_.arena_bytes ||
-        address % kArenaAlignment != 0) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the arena must have at least ", trainer->plan_.arena_bytes,
-          " bytes at a multiple of ", kArenaAlignment, ", got ", arena.size(),
-          " bytes at a multiple of ", address & (~address + 1)));
-    }
-    trainer->arena_ = arena.data();
-  }
   const int64_t heap_before = HeapBytes();
-  for (const std::unique_ptr<PlannedPass>& planned : trainer->plan_.passes) {
-    ASSIGN_OR_RETURN(Executor executor,
-                     Executor::Create(planned->lowered, planned->plan,
-                                      trainer->kernels_, trainer->arena_));
-    trainer->passes_.push_back(
-        Pass(planned.get(), std::move(executor), trainer->arena_));
+  RETURN_IF_ERROR(trainer->BuildKernels());
+  if (trainer->plan_.process_budget_bytes != INT64_MAX) {
+    RETURN_IF_ERROR(trainer->FitProcessBudget());
   }
+  RETURN_IF_ERROR(trainer->TakeArena(arena));
+  RETURN_IF_ERROR(trainer->BindPasses());
   trainer->engine_bytes_ = std::max<int64_t>(0, HeapBytes() - heap_before);
   RETURN_IF_ERROR(trainer->Initialize());
   return trainer;
+}
+
+absl::Status Trainer::BuildKernels() {
+  for (const std::unique_ptr<PlannedPass>& pass : plan_.passes) {
+    RETURN_IF_ERROR(kernels_.Build(pass->lowered));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::FitProcessBudget() {
+  const int64_t left = ArenaBytesLeft(plan_, /*engine_bytes=*/0);
+  if (plan_.arena_bytes <= left) return absl::OkStatus();
+  absl::Status status;
+  if (plan_.plan_within == nullptr) {
+    status = absl::ResourceExhaustedError(
+        absl::StrCat("the plan's arena has ", plan_.arena_bytes, " bytes"));
+  } else {
+    absl::StatusOr<std::vector<Plan>> plans =
+        plan_.plan_within(std::max<int64_t>(left, 0));
+    if (plans.ok()) return UsePlans(*std::move(plans));
+    status = plans.status();
+  }
+  return absl::Status(
+      status.code(),
+      absl::StrCat("process budget of ", plan_.process_budget_bytes,
+                   " bytes, of which everything but the arena takes ",
+                   plan_.process_budget_bytes - left, ": ", status.message()));
+}
+
+absl::Status Trainer::TakeArena(absl::Span<char> arena) {
+  if (arena.empty()) {
+    RETURN_IF_ERROR(owned_.Resize(std::max<int64_t>(plan_.arena_bytes, 1)));
+    arena_ = owned_.data();
+    return absl::OkStatus();
+  }
+  const uintptr_t address = reinterpret_cast<uintptr_t>(arena.data());
+  if (static_cast<int64_t>(arena.size()) < plan_.arena_bytes ||
+      address % kArenaAlignment != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the arena must have at least ", plan_.arena_bytes,
+        " bytes at a multiple of ", kArenaAlignment, ", got ", arena.size(),
+        " bytes at a multiple of ", address & (~address + 1)));
+  }
+  callers_bytes_ = static_cast<int64_t>(arena.size());
+  arena_ = arena.data();
+  return absl::OkStatus();
+}
+
+// Passes stay where they are: callers hold references to them.
+absl::Status Trainer::BindPasses() {
+  for (size_t i = 0; i < plan_.passes.size(); ++i) {
+    const PlannedPass& planned = *plan_.passes[i];
+    ASSIGN_OR_RETURN(
+        Executor executor,
+        Executor::Create(planned.lowered, planned.plan, kernels_, arena_));
+    Pass pass(&planned, std::move(executor), arena_);
+    if (i < passes_.size()) {
+      passes_[i] = std::move(pass);
+    } else {
+      passes_.push_back(std::move(pass));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::UsePlans(std::vector<Plan> plans) {
+  int64_t bytes = plan_.persistent_bytes;
+  for (const Plan& plan : plans) bytes = std::max(bytes, plan.end_bytes);
+  if (callers_bytes_ > 0 && bytes > callers_bytes_) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the plan's arena has ", bytes,
+                     " bytes, the caller's block only ", callers_bytes_));
+  }
+  if (owned_.data() != nullptr) {
+    RETURN_IF_ERROR(owned_.Resize(std::max<int64_t>(bytes, 1)));
+    arena_ = owned_.data();
+  }
+  plan_.arena_bytes = bytes;
+  for (size_t i = 0; i < plans.size(); ++i) {
+    plan_.passes[i]->plan = std::move(plans[i]);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::SetBudget(int64_t bytes) {
+  if (plan_.plan_within == nullptr) {
+    return absl::FailedPreconditionError(
+        "the plans came from a file: there are no others to choose from");
+  }
+  // A caller's block is a budget too.
+  const int64_t budget =
+      callers_bytes_ > 0 ? std::min(bytes, callers_bytes_) : bytes;
+  ASSIGN_OR_RETURN(std::vector<Plan> plans, plan_.plan_within(budget));
+  RETURN_IF_ERROR(UsePlans(std::move(plans)));
+  return BindPasses();
 }
 
 char* Trainer::Address(const PersistentValue& value) const {

@@ -7,6 +7,7 @@
 #define CORE_TRAINER_H_
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -16,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "core/arena_memory.h"
 #include "core/checkpoint.h"
 #include "core/executor.h"
 #include "core/graph.h"
@@ -26,6 +28,7 @@
 #include "core/status_macros.h"
 #include "core/train_config.h"
 #include "core/train_step.h"
+#include "proto/plan.pb.h"
 #include "proto/train.pb.h"
 
 namespace reprise {
@@ -44,12 +47,37 @@ struct TrainerPlan {
   std::unique_ptr<OpTable> ops;  // the graphs point into it
   proto::TrainConfig config;
   OpEnv env;
+  std::string library;         // of kernels, with its version and the CPU's ISA
+  proto::PlanOptions options;  // that the plans were made with
   // The first pass is the one that names parameters and fingerprints.
   std::vector<std::unique_ptr<PlannedPass>> passes;
   std::vector<PersistentValue> persistent;
   int64_t persistent_bytes = 0;
   int64_t arena_bytes = 0;
+
+  // Returns a plan for each pass such that all end within the budget, or
+  // ResourceExhausted naming the smallest arena found. Empty: plans are what
+  // they are (read from a file).
+  std::function<absl::StatusOr<std::vector<Plan>>(int64_t budget_bytes)>
+      plan_within;
+
+  // Bytes that the whole process may hold; see Trainer::Create.
+  int64_t process_budget_bytes = INT64_MAX;
 };
+
+// Builds every kernel of the plans and throws them away.
+//
+//   returns: the heap that a trainer of this plan will hold besides its arena:
+//            kernels and tables, as the allocator counts them.
+//   errors:  those of the kernels.
+absl::StatusOr<int64_t> MeasureEngineBytes(const TrainerPlan& plan);
+
+// Returns the bytes that `plan.process_budget_bytes` leaves for the arena: what
+// the process holds now (see core/process_memory.h; threads are started first),
+// the tables, what kernels take in a step, and a reserve for stacks go off.
+//
+//   engine_bytes: of kernels that are not there yet.
+int64_t ArenaBytesLeft(const TrainerPlan& plan, int64_t engine_bytes);
 
 // One runnable mode: spans into the arena for its inputs and results.
 class Pass {
@@ -148,8 +176,13 @@ class Trainer {
   //
   //   arena: 64-byte aligned, at least plan.arena_bytes, outlives the trainer;
   //          empty: the trainer allocates it.
+  // With a process budget, the arena gets what is left of it once libraries,
+  // threads, plans and kernels are there: what this process holds then is
+  // subtracted, in the currency that limits it (see core/process_memory.h).
+  //
   //   errors: InvalidArgument for an arena that is too small or unaligned,
-  //           with the numbers; those of the kernels.
+  //           with the numbers; ResourceExhausted for a process budget that
+  //           leaves too little; those of the kernels.
   static absl::StatusOr<std::unique_ptr<Trainer>> Create(
       TrainerPlan plan, absl::Span<char> arena = {});
   ~Trainer();
@@ -176,6 +209,16 @@ class Trainer {
 
   // Runs a pass that trains nothing.
   absl::Status Run(Pass& pass);
+
+  // Goes on with plans whose arena is within the budget, and gives memory
+  // beyond it back (a caller's arena: its bytes from arena_bytes() on are
+  // free). No result changes by it, in any bit. Spans into inputs, outputs and
+  // persistent values that were fetched before are void.
+  //
+  //   errors: ResourceExhausted naming the smallest arena found, or for a
+  //           caller's arena that is too small; FailedPrecondition if the plans
+  //           came from a file. Nothing is changed then.
+  absl::Status SetBudget(int64_t bytes);
 
   // Optimizer steps completed.
   int64_t step() const { return step_; }
@@ -206,6 +249,11 @@ class Trainer {
 
  private:
   explicit Trainer(TrainerPlan plan);
+  absl::Status BuildKernels();
+  absl::Status FitProcessBudget();
+  absl::Status TakeArena(absl::Span<char> arena);
+  absl::Status BindPasses();
+  absl::Status UsePlans(std::vector<Plan> plans);
   absl::Status Initialize();
   void WriteScalars();
   char* Address(const PersistentValue& value) const;
@@ -216,7 +264,8 @@ class Trainer {
   KernelCache kernels_;
   std::vector<Pass> passes_;
   char* arena_ = nullptr;
-  void* owned_ = nullptr;  // the arena, if the trainer allocated it
+  int64_t callers_bytes_ = 0;  // of the caller's arena; 0: `owned_` is it
+  ArenaMemory owned_;
   int64_t step_ = 0;
   int64_t micro_step_ = 0;
   int64_t engine_bytes_ = 0;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -14,9 +16,11 @@
 #include "planner/liveness.h"
 #include "planner/offsets.h"
 #include "planner/order.h"
+#include "planner/recompute.h"
 #include "planner/regions.h"
 #include "planner/report.h"
 #include "planner/task_graph.h"
+#include "planner/trajectory.h"
 
 namespace reprise {
 namespace {
@@ -208,62 +212,241 @@ std::vector<PersistentValue> PlacePersistent(const Graph& step_graph,
   return result;
 }
 
-absl::StatusOr<PlanResult> MakePlan(
+class PassPlanner::Impl {
+ public:
+  Impl(const Graph& step_graph, const LoweredGraph& lowered, PlanMode mode,
+       Segment segment, Regions regions, const PlanOptions& options)
+      : step_graph_(step_graph),
+        lowered_(lowered),
+        mode_(mode),
+        segment_(std::move(segment)),
+        regions_(std::move(regions)),
+        work_limit_(options.work_limit) {
+    trajectory_options_.liveness.in_place = options.in_place;
+    trajectory_options_.placement.max_pairs = 50 * work_limit_;
+    trajectory_options_.max_remat_work = 1000 * work_limit_;
+  }
+
+  // Makes the first plan of the trajectory.
+  absl::Status Start() {
+    resolution_ = regions_.Resolve();
+    ASSIGN_OR_RETURN(order_, LeastPeakOrder(lowered_, resolution_.tasks,
+                                            trajectory_options_.liveness));
+    PlacedSchedule first;
+    first.runs.resize(order_.tasks.size());
+    std::iota(first.runs.begin(), first.runs.end(), 0);
+    first.peak_bytes = order_.peak.bytes;
+    first.placement = PlaceSequence(lowered_, {resolution_.tasks, order_.tasks},
+                                    trajectory_options_);
+    for (const TaskId t : order_.tasks) {
+      cost_ += lowered_.cost_nanoseconds(resolution_.tasks.tasks[t].node);
+    }
+    schedules_.push_back(std::move(first));
+    return absl::OkStatus();
+  }
+
+  int64_t SmallestArenaBytes() {
+    Search();
+    return ArenaBytes(schedules_.back());
+  }
+
+  std::vector<TradeOff> Curve() {
+    Search();
+    std::vector<TradeOff> curve;
+    for (const PlacedSchedule& schedule : schedules_) {
+      TradeOff point;
+      point.arena_bytes = ArenaBytes(schedule);
+      point.peak_live_bytes = segment_.bytes + schedule.peak_bytes;
+      point.added_cost_nanoseconds = schedule.added_cost;
+      point.cost_nanoseconds = cost_;
+      point.recomputed_steps =
+          static_cast<int32_t>(schedule.runs.size() - order_.tasks.size());
+      point.method = schedule.method;
+      curve.push_back(std::move(point));
+    }
+    return curve;
+  }
+
+  // Returns the cheapest schedule within the budget; null if there is none.
+  const PlacedSchedule* Find(int64_t budget_bytes) {
+    if (ArenaBytes(schedules_.front()) > budget_bytes) Search();
+    const auto fits = std::find_if(
+        schedules_.begin(), schedules_.end(),
+        [&](const PlacedSchedule& s) { return ArenaBytes(s) <= budget_bytes; });
+    return fits == schedules_.end() ? nullptr : &*fits;
+  }
+
+  absl::Status BudgetTooSmall(int64_t budget_bytes) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "budget of ", budget_bytes,
+        " bytes is too small: the smallest arena found has ",
+        SmallestArenaBytes(),
+        " bytes, and no schedule can need less than the working set of ",
+        segment_.bytes + WorkingSetBytes(lowered_)));
+  }
+
+  // A schedule with everything that follows from it.
+  struct Scheduled {
+    Resolution resolution;
+    Order order;
+    Liveness liveness;
+  };
+
+  Scheduled Schedule(const PlacedSchedule& schedule) const {
+    Scheduled result;
+    TaskSequence sequence = WithRecomputes(
+        lowered_, regions_, resolution_.tasks, order_.tasks, schedule.runs);
+    result.resolution = resolution_;
+    result.resolution.tasks = std::move(sequence.tasks);
+    result.order.tasks = std::move(sequence.order);
+    result.order.name = order_.name;
+    result.liveness =
+        ComputeLiveness(lowered_, result.resolution.tasks, result.order.tasks,
+                        trajectory_options_.liveness);
+    result.order.peak = result.liveness.peak;
+    return result;
+  }
+
+  Plan Write(const Scheduled& scheduled, const PlacedSchedule& schedule) const {
+    return WritePlan(lowered_, mode_, scheduled.resolution.tasks,
+                     scheduled.order.tasks, scheduled.liveness,
+                     schedule.placement.offsets, segment_);
+  }
+
+  absl::StatusOr<Plan> FitPlan(int64_t budget_bytes) {
+    const PlacedSchedule* const schedule = Find(budget_bytes);
+    if (schedule == nullptr) return BudgetTooSmall(budget_bytes);
+    return Write(Schedule(*schedule), *schedule);
+  }
+
+  absl::StatusOr<PlanResult> Fit(int64_t budget_bytes) {
+    const PlacedSchedule* const schedule = Find(budget_bytes);
+    if (schedule == nullptr) return BudgetTooSmall(budget_bytes);
+    const Scheduled scheduled = Schedule(*schedule);
+    PlanResult result;
+    result.plan = Write(scheduled, *schedule);
+    ASSIGN_OR_RETURN(result.report, Explain(scheduled, *schedule, result.plan));
+    return result;
+  }
+
+ private:
+  int64_t ArenaBytes(const PlacedSchedule& schedule) const {
+    return segment_.end + schedule.placement.height;
+  }
+
+  void Search() {
+    if (searched_) return;
+    searched_ = true;
+    const PlacedSchedule first = std::move(schedules_.front());
+    schedules_ = MakeTrajectory(lowered_, regions_, resolution_.tasks,
+                                order_.tasks, first, trajectory_options_);
+  }
+
+  absl::StatusOr<PlanReport> Explain(const Scheduled& scheduled,
+                                     const PlacedSchedule& schedule,
+                                     const Plan& plan) const {
+    const PlanParts parts{step_graph_,     lowered_,
+                          regions_,        scheduled.resolution,
+                          scheduled.order, scheduled.liveness};
+    PlanReport report;
+    report.residuals = ListResiduals(parts);
+    ASSIGN_OR_RETURN(report.regions, Ledger(parts, schedule));
+    report.live_at_peak = ListLiveAtPeak(parts);
+    report.bytes_by_class = SumByClass(report.live_at_peak);
+    CountSteps(lowered_, plan, report);
+    report.naive_bytes = NaiveBytes(lowered_, segment_);
+    report.order = order_.name;
+    report.rematerialization = schedule.method;
+    report.placement = schedule.placement.name;
+    report.placement_optimal =
+        schedule.placement.height == schedule.placement.lower_bound;
+    report.notes = resolution_.notes;
+    const auto not_judged = std::count_if(
+        report.regions.begin(), report.regions.end(),
+        [](const RegionReport& r) { return r.verdict == Verdict::kNotJudged; });
+    if (not_judged > 0) {
+      report.notes.push_back(absl::StrCat(
+          not_judged, " of ", report.regions.size(),
+          " regions are not judged: each takes planning the graph once more"));
+    }
+    return report;
+  }
+
+  // Regions with a policy of their own are judged by the annotations alone;
+  // `auto` regions by what the planner made of them.
+  absl::StatusOr<std::vector<RegionReport>> Ledger(
+      const PlanParts& parts, const PlacedSchedule& schedule) const {
+    LedgerOptions options;
+    options.liveness = trajectory_options_.liveness;
+    options.max_work = 20 * work_limit_;
+    const Liveness liveness =
+        ComputeLiveness(lowered_, resolution_.tasks, order_.tasks,
+                        trajectory_options_.liveness);
+    const PlanParts annotated{step_graph_, lowered_, regions_,
+                              resolution_, order_,   liveness};
+    ASSIGN_OR_RETURN(std::vector<RegionReport> ledger,
+                     MakeLedger(annotated, options));
+    JudgeAutoRegions(annotated, parts, schedule.runs, options, ledger);
+    return ledger;
+  }
+
+  const Graph& step_graph_;
+  const LoweredGraph& lowered_;
+  const PlanMode mode_;
+  const Segment segment_;
+  const Regions regions_;
+  const int64_t work_limit_;
+  TrajectoryOptions trajectory_options_;
+  Resolution resolution_;  // what annotations ask for
+  Order order_;
+  int64_t cost_ = 0;  // nanoseconds of `order_`
+  bool searched_ = false;
+  std::vector<PlacedSchedule> schedules_;  // never empty
+};
+
+PassPlanner::PassPlanner(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+PassPlanner::~PassPlanner() = default;
+
+absl::StatusOr<std::unique_ptr<PassPlanner>> PassPlanner::Create(
     const Graph& step_graph, const LoweredGraph& lowered, PlanMode mode,
     absl::Span<const PersistentValue> persistent, const PlanOptions& options) {
   if (options.strict) RETURN_IF_ERROR(CheckStrict(lowered));
-  ASSIGN_OR_RETURN(const Segment segment,
+  ASSIGN_OR_RETURN(Segment segment,
                    FindPersistent(step_graph, lowered, persistent));
-  LivenessOptions liveness_options;
-  liveness_options.in_place = options.in_place;
+  ASSIGN_OR_RETURN(Regions regions, Regions::Create(step_graph, lowered));
+  auto impl =
+      std::make_unique<Impl>(step_graph, lowered, mode, std::move(segment),
+                             std::move(regions), options);
+  RETURN_IF_ERROR(impl->Start());
+  // Not make_unique: the constructor is private.
+  return std::unique_ptr<PassPlanner>(new PassPlanner(std::move(impl)));
+}
 
-  ASSIGN_OR_RETURN(const Regions regions, Regions::Create(step_graph, lowered));
-  const Resolution resolution = regions.Resolve();
-  ASSIGN_OR_RETURN(const Order order,
-                   LeastPeakOrder(lowered, resolution.tasks, liveness_options));
-  const Liveness liveness =
-      ComputeLiveness(lowered, resolution.tasks, order.tasks, liveness_options);
-  PlacementOptions placement_options;
-  placement_options.max_pairs = 50 * options.work_limit;
-  const Placement placement = PlaceBuffers(liveness.buffers, placement_options);
+int64_t PassPlanner::SmallestArenaBytes() {
+  return impl_->SmallestArenaBytes();
+}
 
-  PlanResult result;
-  result.plan = WritePlan(lowered, mode, resolution.tasks, order.tasks,
-                          liveness, placement.offsets, segment);
-  const Plan& plan = result.plan;
-  if (plan.end_bytes > options.budget_bytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "budget of ", options.budget_bytes,
-        " bytes is too small: the smallest arena found has ", plan.end_bytes,
-        " bytes, and no schedule can need less than the working set of ",
-        plan.working_set_bytes));
-  }
+std::vector<TradeOff> PassPlanner::Curve() { return impl_->Curve(); }
 
-  const PlanParts parts{step_graph, lowered, regions,
-                        resolution, order,   liveness};
-  PlanReport& report = result.report;
-  report.residuals = ListResiduals(parts);
-  LedgerOptions ledger_options;
-  ledger_options.liveness = liveness_options;
-  ledger_options.max_work = 20 * options.work_limit;
-  ASSIGN_OR_RETURN(report.regions, MakeLedger(parts, ledger_options));
-  report.live_at_peak = ListLiveAtPeak(parts);
-  report.bytes_by_class = SumByClass(report.live_at_peak);
-  CountSteps(lowered, plan, report);
-  report.naive_bytes = NaiveBytes(lowered, segment);
-  report.order = order.name;
-  report.placement = placement.name;
-  report.placement_optimal = placement.height == placement.lower_bound;
-  report.notes = resolution.notes;
-  const auto not_judged = std::count_if(
-      report.regions.begin(), report.regions.end(),
-      [](const RegionReport& r) { return r.verdict == Verdict::kNotJudged; });
-  if (not_judged > 0) {
-    report.notes.push_back(absl::StrCat(
-        not_judged, " of ", report.regions.size(),
-        " regions are not judged: each takes planning the graph once more"));
-  }
-  return result;
+absl::StatusOr<PlanResult> PassPlanner::Fit(int64_t budget_bytes) {
+  return impl_->Fit(budget_bytes);
+}
+
+absl::StatusOr<Plan> PassPlanner::FitPlan(int64_t budget_bytes) {
+  return impl_->FitPlan(budget_bytes);
+}
+
+absl::Status PassPlanner::BudgetTooSmall(int64_t budget_bytes) {
+  return impl_->BudgetTooSmall(budget_bytes);
+}
+
+absl::StatusOr<PlanResult> MakePlan(
+    const Graph& step_graph, const LoweredGraph& lowered, PlanMode mode,
+    absl::Span<const PersistentValue> persistent, const PlanOptions& options) {
+  ASSIGN_OR_RETURN(
+      const std::unique_ptr<PassPlanner> planner,
+      PassPlanner::Create(step_graph, lowered, mode, persistent, options));
+  return planner->Fit(options.budget_bytes);
 }
 
 Plan MakeNaivePlan(const LoweredGraph& lowered, PlanMode mode,

@@ -4,6 +4,7 @@
 // Flow of MakePlan, one file per stage:
 //   regions.cc    which nodes lie where; resolve.cc: held values and replays
 //   order.cc      a sequence of node runs
+//   trajectory.cc with a budget: what to recompute besides, by remat.cc
 //   liveness.cc   buffers: merged values with lifetimes; peak, working set
 //   offsets.cc    arena offsets
 //   report.cc     residuals, region ledger, bytes by class
@@ -12,6 +13,7 @@
 #define PLANNER_PLANNER_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -104,6 +106,7 @@ struct PlanReport {
   int64_t library_heap_bytes = 0;  // largest of any step
   int64_t naive_bytes = 0;         // of MakeNaivePlan
   std::string order;               // which order won
+  std::string rematerialization;   // which search won; empty: none was needed
   std::string placement;           // which placement won
   bool placement_optimal = false;  // arena = lower bound
   std::vector<std::string> notes;  // e.g. annotations without effect
@@ -114,18 +117,66 @@ struct PlanResult {
   PlanReport report;
 };
 
+// One plan of a pass's trajectory.
+struct TradeOff {
+  int64_t arena_bytes = 0;             // persistent segment included
+  int64_t peak_live_bytes = 0;         // likewise
+  int64_t added_cost_nanoseconds = 0;  // of what the planner recomputes
+  int64_t cost_nanoseconds = 0;        // of every other step
+  int32_t recomputed_steps = 0;
+  std::string method;
+};
+
 // Returns offsets for the persistent values of `lowered`, in order.
 std::vector<PersistentValue> PlacePersistent(const Graph& step_graph,
                                              const LoweredGraph& lowered);
 
-// Returns the plan of a step graph, with its explanation.
-//
-//   persistent: made by PlacePersistent, maybe from another mode's graph;
-//               every persistent value of `lowered` is there by name.
-//   errors: ResourceExhausted naming the smallest arena found and the working
-//           set, if the budget is below it; FailedPrecondition if `strict`
-//           finds a kernel that takes heap; InvalidArgument for annotations
-//           that contradict each other or the graph.
+// The plans of one pass: from the one that nothing but annotations makes
+// recompute, down to the smallest arena found. They do not depend on the
+// budgets asked for: a budget gets the cheapest one that fits, so a smaller
+// budget never gets a larger arena.
+class PassPlanner {
+ public:
+  // The graphs must outlive the result.
+  //
+  //   persistent: made by PlacePersistent, maybe from another mode's graph;
+  //               every persistent value of `lowered` is there by name.
+  //   options:    `budget_bytes` is not used.
+  //   errors: FailedPrecondition if `strict` finds a kernel that takes heap;
+  //           InvalidArgument for annotations that contradict each other or the
+  //           graph.
+  static absl::StatusOr<std::unique_ptr<PassPlanner>> Create(
+      const Graph& step_graph, const LoweredGraph& lowered, PlanMode mode,
+      absl::Span<const PersistentValue> persistent, const PlanOptions& options);
+  ~PassPlanner();
+
+  // Returns the smallest arena found. The first call searches.
+  int64_t SmallestArenaBytes();
+
+  // Returns the trajectory, the largest arena and least cost first.
+  std::vector<TradeOff> Curve();
+
+  // Returns the cheapest plan whose arena is within the budget, with its
+  // explanation. Searches only if the first plan does not fit.
+  //
+  //   errors: ResourceExhausted naming the smallest arena found and the working
+  //           set, if the budget is below it.
+  absl::StatusOr<PlanResult> Fit(int64_t budget_bytes);
+
+  // The same without the explanation.
+  absl::StatusOr<Plan> FitPlan(int64_t budget_bytes);
+
+  // Returns the error of `Fit` for a budget below the smallest arena found.
+  absl::Status BudgetTooSmall(int64_t budget_bytes);
+
+ private:
+  class Impl;
+  explicit PassPlanner(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+// Returns the plan of a step graph within `options.budget_bytes`: Create and
+// Fit, with the errors of both.
 absl::StatusOr<PlanResult> MakePlan(
     const Graph& step_graph, const LoweredGraph& lowered, PlanMode mode,
     absl::Span<const PersistentValue> persistent, const PlanOptions& options);

@@ -102,6 +102,26 @@ RegionId Regions::ChildTowards(RegionId scope, RegionId inner) const {
   return inner;
 }
 
+bool Regions::IsFree(LoweredNodeId n) const {
+  const LoweredNode& node = graph_.nodes[n];
+  if (node.effect != Effect::kPure || !graph_.MustOverwrite(n).empty()) {
+    return false;
+  }
+  for (const LoweredValueId v : node.out) {
+    if (v >= 0 && !node.is_reorder && wish_[root(v)] != Wish::kNone) {
+      return false;
+    }
+  }
+  if (node.role != Role::kForward || node.is_reorder) return true;
+  for (RegionId r = region_of_[n]; r != kNoRegion; r = parent_[r]) {
+    const bool implicit = r >= static_cast<RegionId>(step_.regions.size());
+    if (implicit || step_.regions[r].policy.kind != Policy::Kind::kAuto) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool Regions::IsForwardValue(LoweredValueId value) const {
   const LoweredNodeId producer = graph_.values[root(value)].producer;
   return producer < 0 || graph_.nodes[producer].role == Role::kForward;

@@ -53,6 +53,12 @@ class Regions {
   // of what it differentiates); kNoRegion: none.
   RegionId region_of(LoweredNodeId node) const { return region_of_[node]; }
 
+  // Returns whether no annotation binds the runs of a node, so that the planner
+  // may repeat it: it is pure, lies in no regions but `auto` ones (which
+  // backward nodes always do: they are in none), and no result of it is a
+  // must_save or must_recompute value.
+  bool IsFree(LoweredNodeId node) const;
+
   // Returns whether `inner` is `outer` or lies inside it; everything lies
   // inside kNoRegion.
   bool Inside(RegionId inner, RegionId outer) const;

@@ -20,6 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "core/plan.h"
 #include "core/status_macros.h"
+#include "planner/recompute.h"
 
 namespace reprise {
 namespace {
@@ -325,6 +326,71 @@ absl::StatusOr<std::vector<RegionReport>> MakeLedger(
     ledger.push_back(std::move(report));
   }
   return ledger;
+}
+
+void JudgeAutoRegions(const PlanParts& annotated, const PlanParts& planned,
+                      absl::Span<const int32_t> runs,
+                      const LedgerOptions& options,
+                      std::vector<RegionReport>& ledger) {
+  const LoweredGraph& graph = annotated.graph;
+  const std::vector<TaskId>& order = annotated.order.tasks;
+  const TaskGraph& tasks = annotated.resolution.tasks;
+  // By region: how often each node is repeated for it.
+  std::vector<std::vector<LoweredNodeId>> repeated(ledger.size());
+  std::vector<bool> has_run(order.size(), false);
+  for (const int32_t k : runs) {
+    const LoweredNodeId node = tasks.tasks[order[k]].node;
+    const RegionId region = annotated.regions.region_of(node);
+    if (has_run[k] && region != kNoRegion &&
+        graph.nodes[node].role == Role::kForward) {
+      repeated[region].push_back(node);
+    }
+    has_run[k] = true;
+  }
+  const Outcome now = OutcomeOf(graph, planned.regions, planned.resolution,
+                                planned.order.peak.bytes);
+  int64_t work_left = options.max_work;
+  for (size_t r = 0; r < ledger.size(); ++r) {
+    if (repeated[r].empty()) continue;
+    RegionReport& report = ledger[r];
+    std::map<std::string, int> by_op;
+    for (const LoweredNodeId node : repeated[r]) {
+      ++report.steps_replayed;
+      report.replay_cost_nanoseconds += graph.cost_nanoseconds(node);
+      for (const NodeId l : graph.nodes[node].logical) {
+        ++by_op[WrittenOp(annotated.step_graph.nodes[l])];
+      }
+    }
+    report.replayed.assign(by_op.begin(), by_op.end());
+    work_left -= static_cast<int64_t>(runs.size()) * 8;
+    if (work_left < 0) {
+      report.verdict = Verdict::kNotJudged;
+      continue;
+    }
+    std::vector<int32_t> without;
+    std::fill(has_run.begin(), has_run.end(), false);
+    for (const int32_t k : runs) {
+      const LoweredNodeId node = tasks.tasks[order[k]].node;
+      const bool dropped =
+          has_run[k] && graph.nodes[node].role == Role::kForward &&
+          annotated.regions.region_of(node) == static_cast<RegionId>(r);
+      if (!dropped) without.push_back(k);
+      has_run[k] = true;
+    }
+    Resolution resolution;
+    TaskSequence sequence =
+        WithRecomputes(graph, annotated.regions, tasks, order, without);
+    resolution.tasks = std::move(sequence.tasks);
+    const Peak peak = ComputeLiveness(graph, resolution.tasks, sequence.order,
+                                      options.liveness)
+                          .peak;
+    const Outcome other =
+        OutcomeOf(graph, annotated.regions, resolution, peak.bytes);
+    report.bytes_avoided = other.residual_bytes() - now.residual_bytes();
+    report.peak_bytes_avoided = other.peak_bytes - now.peak_bytes;
+    report.verdict =
+        report.peak_bytes_avoided > 0 ? Verdict::kSaves : Verdict::kCostsMore;
+  }
 }
 
 std::vector<LiveAtPeak> ListLiveAtPeak(const PlanParts& parts) {

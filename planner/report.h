@@ -43,6 +43,16 @@ struct LedgerOptions {
 absl::StatusOr<std::vector<RegionReport>> MakeLedger(
     const PlanParts& parts, const LedgerOptions& options);
 
+// Corrects the entries of `auto` regions for what the planner itself
+// recomputes, against not repeating the nodes whose innermost region it is.
+//
+//   annotated: what annotations alone ask for; what MakeLedger was given.
+//   planned:   the plan; `runs` (see planner/remat.h) made it of `annotated`.
+void JudgeAutoRegions(const PlanParts& annotated, const PlanParts& planned,
+                      absl::Span<const int32_t> runs,
+                      const LedgerOptions& options,
+                      std::vector<RegionReport>& ledger);
+
 // Returns what lives at the peak step, largest first.
 //
 //   persistent: the segment's values; of these, the ones of this graph count.

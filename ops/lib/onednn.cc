@@ -7,8 +7,10 @@
 #include <limits>
 
 #include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "core/status_macros.h"
 #include "oneapi/dnnl/dnnl_debug.h"
+#include "ops/all_ops.h"
 #include "ops/lib/layout.h"
 
 namespace reprise {
@@ -324,4 +326,11 @@ void Execution::Run(const Buffers& buffers) const {
 }
 
 }  // namespace onednn
+std::string KernelLibrary() {
+  const dnnl_version_t* const version = dnnl_version();
+  return absl::StrCat("oneDNN ", version->major, ".", version->minor, ".",
+                      version->patch, ", ISA ",
+                      static_cast<int>(dnnl_get_effective_cpu_isa()));
+}
+
 }  // namespace reprise

@@ -32,7 +32,7 @@ class PlanFileTest : public ::testing::Test {
     ASSERT_TRUE(planned.ok()) << planned.status();
     planned_ = *std::move(planned);
     path_ = absl::StrCat(::testing::TempDir(), "/plan.pb");
-    const absl::Status written = WritePlan(planned_.plan, options_.plan, path_);
+    const absl::Status written = WritePlan(planned_.plan, path_);
     ASSERT_TRUE(written.ok()) << written;
   }
 

@@ -127,7 +127,7 @@ class BenchCommand : public Command {
     ASSIGN_OR_RETURN(const std::vector<ModelInput> inputs, ModelInputs(model));
     TrainerOptions options = model_.trainer_options();
     options.evaluate = false;
-    budget_.Apply(options.plan);
+    budget_.Apply(options);
     ASSIGN_OR_RETURN(PlannedTrainer planned,
                      PlanTrainer(graph, config, options));
     const PlanReport report = planned.reports.front();

@@ -156,19 +156,26 @@ absl::StatusOr<proto::TrainConfig> ConfigFlags::Read() const {
 }
 
 void BudgetFlags::Add(CLI::App& app) {
-  app.add_option_function<std::string>(
-         "--budget",
-         [this](const std::string& text) { budget_bytes = *ParseSize(text); },
-         "Most bytes of the arena, e.g. 512MiB")
-      ->type_name("SIZE")
-      ->check(CheckSize);
+  const auto add_size = [&app](const char* name, int64_t& bytes,
+                               const char* help) {
+    app.add_option_function<std::string>(
+           name,
+           [&bytes](const std::string& text) { bytes = *ParseSize(text); },
+           help)
+        ->type_name("SIZE")
+        ->check(CheckSize);
+  };
+  add_size("--budget", budget_bytes, "Most bytes of the arena, e.g. 512MiB");
+  add_size("--process-budget", process_budget_bytes,
+           "Most bytes of the whole process: libraries, kernels and arena");
   app.add_flag("--strict", strict,
                "Refuse kernels that take heap during a step");
 }
 
-void BudgetFlags::Apply(PlanOptions& options) const {
-  options.budget_bytes = budget_bytes;
-  options.strict = strict;
+void BudgetFlags::Apply(TrainerOptions& options) const {
+  options.plan.budget_bytes = budget_bytes;
+  options.plan.strict = strict;
+  options.process_budget_bytes = process_budget_bytes;
 }
 
 CLI::Option* DataFlags::Add(CLI::App& app) {

@@ -71,13 +71,14 @@ struct ConfigFlags {
   absl::StatusOr<proto::TrainConfig> Read() const;
 };
 
-// --budget, --strict.
+// --budget, --process-budget, --strict.
 struct BudgetFlags {
   int64_t budget_bytes = INT64_MAX;
+  int64_t process_budget_bytes = INT64_MAX;
   bool strict = false;
 
   void Add(CLI::App& app);
-  void Apply(PlanOptions& options) const;
+  void Apply(TrainerOptions& options) const;
 };
 
 // --data, --scale, --holdout.

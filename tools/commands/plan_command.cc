@@ -166,19 +166,24 @@ class PlanCommand : public Command {
     ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
     TrainerOptions options = model_.trainer_options();
-    budget_.Apply(options.plan);
+    budget_.Apply(options);
     ASSIGN_OR_RETURN(PlannedTrainer planned,
                      PlanTrainer(graph, config, options));
-    // What kernels take is only known once they are built.
-    ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
-                     Trainer::Create(std::move(planned.plan)));
-    const int64_t engine_bytes = trainer->engine_bytes();
-    if (!out_.empty()) {
-      RETURN_IF_ERROR(WritePlan(trainer->plan(), options.plan, out_));
+    ASSIGN_OR_RETURN(const int64_t engine_bytes,
+                     MeasureEngineBytes(planned.plan));
+    if (options.process_budget_bytes != INT64_MAX) {
+      const int64_t left = ArenaBytesLeft(planned.plan, engine_bytes);
+      options.plan.budget_bytes = std::min(options.plan.budget_bytes,
+                                           std::max<int64_t>(left, 0));
+      ASSIGN_OR_RETURN(planned, PlanTrainer(graph, config, options));
+      planned.reports.front().notes.push_back(absl::StrCat(
+          "of the process budget, ", options.process_budget_bytes - left,
+          " bytes are for all but the arena"));
     }
-    console.out << (format_.json() ? Dump(ToJson(model_.model, trainer->plan(),
+    if (!out_.empty()) RETURN_IF_ERROR(WritePlan(planned.plan, out_));
+    console.out << (format_.json() ? Dump(ToJson(model_.model, planned.plan,
                                                  planned.reports, engine_bytes))
-                                   : ToText(model_.model, trainer->plan(),
+                                   : ToText(model_.model, planned.plan,
                                             planned.reports, engine_bytes));
     return absl::OkStatus();
   }

@@ -97,7 +97,7 @@ class TrainCommand : public Command {
     ASSIGN_OR_RETURN(const Data data, ReadData(shape, config.seed()));
 
     TrainerOptions options = model_.trainer_options();
-    budget_.Apply(options.plan);
+    budget_.Apply(options);
     options.evaluate = data.held_out_rows.has_value();
     std::vector<int64_t> row_counts = {data.train_rows.epoch_size()};
     if (options.evaluate) row_counts.push_back(data.held_out_rows->size());
