@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -16,45 +17,54 @@ struct OffsetSearchOptions {
   // No placement is lower, by proof; the search ends when it gets there.
   int64_t lower_bound = 0;
 
-  // Height of the best placement known; only lower ones are of interest.
-  int64_t known_height = INT64_MAX;
-
   // A placement that fits ends the search; 0: only one at the bound does.
   int64_t capacity_bytes = 0;
-
-  // In steps of the search, a few nanoseconds each.
-  int64_t max_work = 100'000'000;
-
-  // Asked now and then; true ends the search. Null: never.
-  std::function<bool()> should_stop;
 };
 
-struct OffsetSearchResult {
-  std::vector<int64_t> offsets;  // empty: nothing lower than known_height found
-  int64_t height = 0;            // of `offsets`, or known_height
-
-  // Nothing lower exists: lower_bound, or more if all placements below were
-  // ruled out.
-  int64_t proven_bound = 0;
-
-  int64_t work = 0;
-  int32_t runs = 0;  // from the root, each in an order of its own
-};
-
-// Returns the lowest placement found, by depth-first search that would rule out
+// Looks for the lowest placement, by depth-first search that would rule out
 // every other one, repeated in ever other orders with rising limits.
-//
-//   bytes:    > 0, one per buffer; their sum fits in 62 bits.
-//   sections: of the same buffers.
-//   cost:     max_work, and O(sum of lifetimes in sections) time and memory to
-//             begin with.
-OffsetSearchResult SearchOffsets(absl::Span<const int64_t> bytes,
-                                 const Sections& sections,
-                                 const OffsetSearchOptions& options);
+class OffsetSearch {
+ public:
+  //   bytes:        > 0, one per buffer; their sum fits in 62 bits. Borrowed.
+  //   sections:     of the same buffers.
+  //   known_height: of the best placement known; only lower ones are of
+  //                 interest.
+  //   cost:         O(sum of lifetimes in sections), time and memory.
+  OffsetSearch(absl::Span<const int64_t> bytes, const Sections& sections,
+               int64_t known_height, const OffsetSearchOptions& options);
+  ~OffsetSearch();
+
+  // Goes on for about `work` steps of a few nanoseconds each: the last run is
+  // not cut short.
+  //
+  //   known_height: as above, if others have found a lower placement.
+  //   should_stop:  asked now and then; true ends the call. Null: never.
+  void Continue(int64_t work, int64_t known_height,
+                const std::function<bool()>& should_stop);
+
+  // Empty: nothing lower than the known height was found.
+  const std::vector<int64_t>& offsets() const;
+
+  // Of `offsets`, or the known height.
+  int64_t height() const;
+
+  // Nothing lower exists: the lower bound, or more if all placements below were
+  // ruled out. That the search missed none is a claim which no witness shows.
+  int64_t proven_bound() const;
+
+  // True: at the proven bound, or within the capacity.
+  bool done() const;
+
+  int64_t work() const;
+  int32_t runs() const;  // from the root, each in an order of its own
+
+ private:
+  class Driver;
+  std::unique_ptr<Driver> driver_;
+};
 
 // Returns how much work a single descent of the search to a placement is
-// likely to be, in units of max_work; with less the search is not worth a
-// start.
+// likely to be, in steps; with less the search is not worth a start.
 //
 //   cost: O(n).
 int64_t DescentWork(const Sections& sections);

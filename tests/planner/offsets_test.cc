@@ -137,12 +137,13 @@ TEST(PlaceBuffersTest, EveryMethodIsValidOnLargerInstances) {
   }
 }
 
-// With no pairs to spend only the sweeps are made.
+// With no work to spend only the sweeps are made.
 TEST(PlaceBuffersTest, AWorkLimitLeavesTheSweeps) {
   std::mt19937_64 random(5);
   const std::vector<Buffer> buffers = RandomBuffers(random, 60);
   PlacementOptions options;
   options.max_pairs = 0;
+  options.max_search_work = 0;
   const Placement placement = PlaceBuffers(buffers, options);
   EXPECT_TRUE(IsValid(buffers, placement));
   EXPECT_LE(placement.tried, 6);
