@@ -84,6 +84,27 @@ TEST_F(PlanFileTest, RefusesAnotherGraphBatchThreadCountOrVersion) {
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << status;
 }
 
+TEST_F(PlanFileTest, RefusesAnotherLibraryAndOptionsItWasNotMadeWith) {
+  absl::Status status =
+      ReadChanged([](proto::PlanSet& f) { f.set_library("oneDNN 0.1"); });
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_TRUE(absl::StrContains(status.message(), "'oneDNN 0.1' in the file"))
+      << status;
+  status = ReadChanged([](proto::PlanSet& f) {
+    f.mutable_options()->set_budget_bytes(1 << 20);
+  });
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+}
+
+TEST_F(PlanFileTest, AnArenaAboveTheReadersBudgetIsRefused) {
+  TrainerOptions tight = options_;
+  tight.plan.budget_bytes = planned_.plan.arena_bytes - 1;
+  const absl::Status status = ReadPlan(path_, graph_, config_, tight).status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kResourceExhausted) << status;
+  tight.plan.budget_bytes = planned_.plan.arena_bytes;
+  EXPECT_TRUE(ReadPlan(path_, graph_, config_, tight).ok());
+}
+
 TEST_F(PlanFileTest, RefusesOffsetsThatOverlapLeaveTheArenaOrAreUnaligned) {
   for (const int64_t offset : {int64_t{0}, int64_t{-64}, int64_t{1} << 40,
                                int64_t{1}, INT64_MAX - 63}) {
