@@ -42,11 +42,11 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
 
 }  // namespace
 
-int RunCommandLine(std::vector<std::string> args, const Console& console) {
-  CLI::App app("Trains neural networks in one planned block of memory.",
-               "reprise");
+int RunCommands(const Program& program,
+                const std::vector<std::unique_ptr<Command>>& commands,
+                std::vector<std::string> args, const Console& console) {
+  CLI::App app(program.about, program.name);
   app.require_subcommand(1);
-  const std::vector<std::unique_ptr<Command>> commands = MakeCommands();
   std::vector<std::pair<CLI::App*, Command*>> entries;
   for (const std::unique_ptr<Command>& command : commands) {
     CLI::App* const sub = app.add_subcommand(command->name(), command->help());
@@ -62,7 +62,8 @@ int RunCommandLine(std::vector<std::string> args, const Console& console) {
                     return command->name() == args[0];
                   });
   if (!known) {
-    console.err << "reprise: no command '" << args[0] << "'; there are";
+    console.err << program.name << ": no command '" << args[0]
+                << "'; there are";
     for (const std::unique_ptr<Command>& command : commands) {
       console.err << " " << command->name();
     }
@@ -72,7 +73,8 @@ int RunCommandLine(std::vector<std::string> args, const Console& console) {
 
   const std::string empty_value = ErrorOfEmptyValue(args);
   if (!empty_value.empty()) {
-    console.err << "reprise " << args[0] << ": " << empty_value << "\n";
+    console.err << program.name << " " << args[0] << ": " << empty_value
+                << "\n";
     return kUsageIsWrong;
   }
 
@@ -88,11 +90,17 @@ int RunCommandLine(std::vector<std::string> args, const Console& console) {
     if (!sub->parsed()) continue;
     const absl::Status status = command->Run(console);
     if (status.ok()) return 0;
-    console.err << "reprise " << command->name() << ": " << status.message()
-                << "\n";
+    console.err << program.name << " " << command->name() << ": "
+                << status.message() << "\n";
     return kInputIsWrong;
   }
   return kUsageIsWrong;
+}
+
+int RunCommandLine(std::vector<std::string> args, const Console& console) {
+  return RunCommands(
+      {"reprise", "Trains neural networks in one planned block of memory."},
+      MakeCommands(), std::move(args), console);
 }
 
 }  // namespace reprise

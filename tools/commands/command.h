@@ -43,10 +43,20 @@ std::unique_ptr<Command> MakeEvalCommand();
 std::unique_ptr<Command> MakeBenchCommand();
 std::unique_ptr<Command> MakeZooCommand();
 
-// Runs one command line and returns the exit code: 0, 1 if the input is wrong,
-// 2 if the usage is.
+struct Program {
+  std::string name;
+  std::string about;  // a sentence, for --help
+};
+
+// Runs the one of `commands` that a command line names, and returns the exit
+// code: 0, 1 if the input is wrong, 2 if the usage is.
 //
 //   args: without the program's name.
+int RunCommands(const Program& program,
+                const std::vector<std::unique_ptr<Command>>& commands,
+                std::vector<std::string> args, const Console& console);
+
+// Runs one command line of `reprise`.
 int RunCommandLine(std::vector<std::string> args, const Console& console);
 
 }  // namespace reprise
