@@ -8,6 +8,7 @@
 #include <string>
 
 #include "proto/graph.pb.h"
+#include "tests/testing/random_ops.h"  // kIndexLimit
 
 namespace reprise {
 
@@ -21,8 +22,6 @@ struct RandomGraphOptions {
 // integer inputs whose contents must lie in [0, kIndexLimit), shared
 // parameters, several outputs, one or more losses.
 proto::Graph RandomGraph(uint64_t seed, const RandomGraphOptions& options = {});
-
-inline constexpr int64_t kIndexLimit = 5;
 
 // Adds to `coverage` how often each operator occurs in `graph`.
 void CountOperators(const proto::Graph& graph,
