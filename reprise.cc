@@ -1,7 +1,9 @@
 #include "reprise.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <thread>
 #include <utility>
 
@@ -47,6 +49,46 @@ absl::Status CheckOverrides(const proto::TrainConfig& config,
             : absl::StrCat(", such as '", absl::StrJoin(names, "', '"), "'")));
   }
   return absl::OkStatus();
+}
+
+// Adds what `policy` lists of value names, within others too.
+void AddPatterns(const Policy& policy, std::set<std::string>& patterns) {
+  if (policy.kind == Policy::Kind::kSaveNames ||
+      policy.kind == Policy::Kind::kSaveAllButNames) {
+    patterns.insert(policy.names.begin(), policy.names.end());
+  }
+  for (const Policy& one : policy.any_of) AddPatterns(one, patterns);
+}
+
+// Returns a note for each pattern of a policy that matches no value made in its
+// region. That is no error: one policy may serve many models.
+std::vector<std::string> NotesOfPatterns(const Graph& model) {
+  std::vector<std::set<std::string>> unmatched(model.regions.size());
+  for (size_t r = 0; r < model.regions.size(); ++r) {
+    AddPatterns(model.regions[r].policy, unmatched[r]);
+  }
+  for (const Node& node : model.nodes) {
+    for (RegionId r = node.region; r != kNoRegion;
+         r = model.regions[r].parent) {
+      for (auto it = unmatched[r].begin(); it != unmatched[r].end();) {
+        const bool matches =
+            std::any_of(node.out.begin(), node.out.end(), [&](ValueId value) {
+              return value != kNoValue &&
+                     MatchesGlob(*it, model.values[value].name);
+            });
+        it = matches ? unmatched[r].erase(it) : std::next(it);
+      }
+    }
+  }
+  std::vector<std::string> notes;
+  for (size_t r = 0; r < model.regions.size(); ++r) {
+    for (const std::string& pattern : unmatched[r]) {
+      notes.push_back(absl::StrCat("region ", Quote(model.regions[r].name),
+                                   ": the pattern ", Quote(pattern),
+                                   " of its policy matches no value in it"));
+    }
+  }
+  return notes;
 }
 
 proto::PlanOptions ToProto(const PlanOptions& options,
@@ -209,6 +251,12 @@ class SetPlanner {
 
   TrainerPlan& plan() { return plan_; }
 
+  // To those of the first pass.
+  void AddNotes(const std::vector<std::string>& notes) {
+    std::vector<std::string>& all = reports_[0].notes;
+    all.insert(all.end(), notes.begin(), notes.end());
+  }
+
   PlannedTrainer Finish() {
     return PlannedTrainer{std::move(plan_), std::move(reports_)};
   }
@@ -234,6 +282,7 @@ absl::StatusOr<PlannedTrainer> PlanTrainer(const proto::Graph& graph,
   SetPlanner planner(graph, config, options);
   RETURN_IF_ERROR(planner.LowerTraining());
   RETURN_IF_ERROR(planner.Plan());
+  planner.AddNotes(NotesOfPatterns(planner.plan().passes[0]->model));
   return planner.Finish();
 }
 

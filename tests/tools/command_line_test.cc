@@ -198,6 +198,24 @@ TEST(CommandLineTest, ABatchBeyondInt32NamesFileAndDim) {
                    absl::StrCat(kLesson, " with batch = 3000000000, "));
 }
 
+// Of two patterns, one of them within any_of, neither matches; `y1` does.
+TEST(CommandLineTest, APatternThatMatchesNothingIsNoted) {
+  absl::StatusOr<proto::Graph> graph = ReadGraphFile(kLesson);
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  ASSERT_EQ(graph->region_size(), 1);
+  proto::Policy& policy = *graph->mutable_region(0)->mutable_policy();
+  policy.mutable_any_of()->add_policy()->mutable_save_names()->add_v("y1");
+  policy.mutable_any_of()->add_policy()->mutable_save_names()->add_v("nope*");
+  const std::string path = TempPath("patterns.textproto");
+  ASSERT_TRUE(WriteGraphFile(*graph, path).ok());
+  const CommandResult result = RunReprise({"residuals", path, "--threads=1"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_TRUE(absl::StrContains(
+      result.out, "the pattern 'nope*' of its policy matches no value in it"))
+      << result.out;
+  EXPECT_FALSE(absl::StrContains(result.out, "'y1' of its policy"));
+}
+
 TEST(CommandLineTest, OneThreadIsNoPlural) {
   const CommandResult one =
       RunReprise({"bench", kLesson, "--threads=1", "--seconds=0.01"});
