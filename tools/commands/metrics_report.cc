@@ -15,7 +15,10 @@ double BitsPerCharacter(const Metrics& metrics) {
 }  // namespace
 
 std::string MetricsText(const Metrics& metrics, bool text) {
-  std::string line = absl::StrFormat("loss %.4f", metrics.loss());
+  // The sign of a NaN means nothing.
+  std::string line = std::isnan(metrics.loss())
+                         ? "loss nan"
+                         : absl::StrFormat("loss %.4f", metrics.loss());
   if (text) {
     absl::StrAppendFormat(&line, ", %.3f bits per character",
                           BitsPerCharacter(metrics));
