@@ -123,12 +123,12 @@ TEST(ProcessBudgetTest, TwoExamplesTrainInALimitedAddressSpace) {
   EXPECT_EQ(OutcomeOf("deep_mlp", 256, 10, 0.5), kTrained);
 }
 
-// A tenth of the arenas' span below the smallest arena.
+// As far below the smallest arena as the unbudgeted one is above it.
 TEST(ProcessBudgetTest, ABudgetThatLeavesTooLittleIsRefused) {
 #ifdef REPRISE_SANITIZED
   GTEST_SKIP() << "a sanitizer's address space cannot be limited";
 #endif
-  EXPECT_EQ(OutcomeOf("deep_mlp", 256, 10, -0.1), kRefused);
+  EXPECT_EQ(OutcomeOf("deep_mlp", 256, 10, -1), kRefused);
 }
 
 }  // namespace
