@@ -4,7 +4,9 @@
 #include <cstddef>
 #include <utility>
 
+#include "planner/remat_anneal.h"
 #include "planner/remat_edit.h"
+#include "planner/remat_exact.h"
 #include "planner/remat_greedy.h"
 #include "planner/remat_insertion.h"
 #include "planner/remat_model.h"
@@ -12,6 +14,11 @@
 
 namespace reprise {
 namespace {
+
+// Graphs of so many nodes are searched exhaustively before all else.
+constexpr int32_t kSmall = 24;
+constexpr int64_t kSmallWork = 500'000'000;
+constexpr int64_t kMaxStates = 4'000'000;
 
 class Portfolio {
  public:
@@ -24,9 +31,16 @@ class Portfolio {
     for (const RematSchedule& known : options_.known) {
       Offer(known.runs, "known");
     }
-    if (best_.has_value() && best_->schedule.added_cost == 0) return best_;
+    if (IsFree()) return best_;
+    if (model_.num_nodes <= kSmall && Exact(kSmallWork)) return best_;
     Insertion();
     OfflineGreedy();
+    if (IsFree()) return best_;
+    if (best_.has_value() && Exact(work_left() / 4)) {
+      return best_;
+    }
+    LocalSearch();
+    IsFree();
     return best_;
   }
 
@@ -46,6 +60,45 @@ class Portfolio {
     best_->method = method;
   }
 
+  int64_t work_left() const {
+    return std::max<int64_t>(options_.work_limit - work_, 0);
+  }
+
+  // Whether the best adds nothing; then there is nothing to prove.
+  bool IsFree() {
+    if (!best_.has_value() || best_->schedule.added_cost > 0) return false;
+    best_->proven = true;
+    return true;
+  }
+
+  // Returns whether the best is proven now, or that there is none.
+  bool Exact(int64_t work_limit) {
+    if (!CanSearchExactly(model_, options_.fixed_order)) return false;
+    ExactOptions exact;
+    exact.budget_bytes = options_.budget_bytes;
+    exact.fixed_order = options_.fixed_order;
+    exact.max_states = kMaxStates;
+    exact.work_limit = work_limit;
+    if (best_.has_value()) exact.below_added_cost = best_->schedule.added_cost;
+    ExactResult result = ExactRuns(model_, exact);
+    work_ += result.work;
+    if (result.runs.has_value()) Offer(*std::move(result.runs), "exhaustive");
+    if (best_.has_value()) best_->proven = result.complete;
+    return result.complete;
+  }
+
+  void LocalSearch() {
+    AnnealOptions anneal;
+    anneal.budget_bytes = options_.budget_bytes;
+    anneal.work_limit = work_left();
+    const absl::optional<std::vector<int32_t>> found =
+        Anneal(model_,
+               best_.has_value() ? best_->schedule.runs : FirstRunsOnly(model_),
+               anneal);
+    work_ += anneal.work_limit;
+    if (found.has_value()) Offer(*found, "local search");
+  }
+
   void Insertion() {
     std::vector<std::vector<int32_t>> starts = {FirstRunsOnly(model_)};
     for (const RematSchedule& known : options_.known) {
@@ -54,10 +107,11 @@ class Portfolio {
     for (const std::vector<int32_t>& start : starts) {
       Timeline timeline(model_, start, options_.budget_bytes);
       RematEdit edit(timeline);
-      if (InsertUntilFits(edit, /*noise=*/0, options_.work_limit)) {
+      if (InsertUntilFits(edit, /*noise=*/0, work_left() / 4)) {
         Prune(edit);
         Offer(timeline.Runs(), "insertion");
       }
+      work_ += timeline.work();
     }
   }
 
@@ -67,15 +121,15 @@ class Portfolio {
         GreedyOptions greedy;
         greedy.distance_power = distance;
         greedy.with_evicted_operands = operands;
-        int64_t work = 0;
         absl::optional<std::vector<int32_t>> runs =
             GreedyRuns(model_, options_.budget_bytes, greedy,
-                       100 * static_cast<int64_t>(model_.num_nodes), &work);
+                       100 * static_cast<int64_t>(model_.num_nodes), &work_);
         if (!runs.has_value()) continue;
         Timeline timeline(model_, *runs, options_.budget_bytes);
         RematEdit edit(timeline);
         Prune(edit);
         Offer(timeline.Runs(), "greedy");
+        work_ += timeline.work();
       }
     }
   }
@@ -84,6 +138,7 @@ class Portfolio {
   const RematOptions& options_;
   RunEvaluator evaluator_;
   absl::optional<RematResult> best_;
+  int64_t work_ = 0;
 };
 
 }  // namespace

@@ -94,10 +94,10 @@ void RematEdit::RemoveReplaced() {
     if (node < 0) continue;
     const int32_t next = timeline_.NextRun(node, slot);
     if (next == timeline_.num_slots()) continue;
-    const double before = timeline_.excess();
+    const double before = timeline_.Excess();
     const size_t mark = log_.size();
     Remove(next);
-    if (timeline_.excess() <= before) continue;
+    if (timeline_.Excess() <= before) continue;
     while (log_.size() > mark) {
       timeline_.Insert(log_.back().second, log_.back().first);
       log_.pop_back();
@@ -115,6 +115,14 @@ void RematEdit::Undo() {
       timeline_.Insert(removed, slot);
     }
   }
+}
+
+std::vector<int32_t> RematEdit::inserted() const {
+  std::vector<int32_t> slots;
+  for (const auto& [slot, removed] : log_) {
+    if (removed < 0) slots.push_back(slot);
+  }
+  return slots;
 }
 
 void RematEdit::MakeRoom() {

@@ -65,6 +65,9 @@ class RematEdit {
   void Undo();
   void Keep() { log_.clear(); }
 
+  // Slots that runs were put into since the last Keep; they may be empty again.
+  std::vector<int32_t> inserted() const;
+
   // The slot before which there was no room; -1: none.
   int32_t wants_room() const { return wants_room_; }
   // Makes room there. Everything must be kept or undone.

@@ -55,17 +55,17 @@ std::vector<Candidate> ContentsOver(const Timeline& timeline, int32_t slot) {
 
 bool InsertUntilFits(RematEdit& edit, double noise, int64_t work_limit) {
   Timeline& timeline = edit.timeline();
-  while (timeline.excess() > 0) {
+  while (timeline.Excess() > 0) {
     if (timeline.work() > work_limit) return false;
     const int32_t peak = timeline.PeakSlot();
-    const double excess = timeline.excess();
+    const double excess = timeline.Excess();
     const int64_t cost = timeline.added_cost();
     Candidate best;
     const auto judge = [&](Candidate c) {
       edit.keep_up_to = c.keep_up_to;
       if (edit.Repeat(c.node, c.before, kMaxRepeats)) {
         edit.RemoveReplaced();
-        const double relief = excess - timeline.excess();
+        const double relief = excess - timeline.Excess();
         const double added = static_cast<double>(timeline.added_cost() - cost);
         c.score = relief <= 0 ? 0 : relief / std::max(added, 1e-3);
         if (noise > 0) c.score *= 1 + noise * edit.random->Unit();
@@ -110,9 +110,9 @@ void Prune(RematEdit& edit) {
     std::sort(repeats.begin(), repeats.end());
     for (const auto& [cost, slot] : repeats) {
       if (timeline.node_at(slot) < 0) continue;
-      const double excess = timeline.excess();
+      const double excess = timeline.Excess();
       edit.Remove(slot);
-      if (timeline.excess() <= excess) {
+      if (timeline.Excess() <= excess) {
         edit.Keep();
         changed = true;
       } else {

@@ -67,11 +67,13 @@ RematModel::RematModel(const RematGraph& graph)
     const RematNode& node = graph.nodes[n];
     std::vector<int32_t> ins;
     std::vector<int32_t> outs;
+    std::vector<int32_t> weightless;
     int32_t limit = num_nodes;
     for (const int32_t v : node.in) {
       if (v < 0) continue;
       const int32_t by = graph.values[v].overwritten_by;
       if (by >= 0) limit = std::min(limit, by);
+      if (bytes[v] == 0 && producer[v] >= 0) weightless.push_back(producer[v]);
       if (bytes[v] == 0 || Contains(ins, v)) continue;
       ins.push_back(v);
       reading[v].push_back(n);
@@ -99,6 +101,8 @@ RematModel::RematModel(const RematGraph& graph)
         in_place.Push({from, to});
       }
     }
+    for (const int32_t p : weightless) weightless_in.Push(p);
+    weightless_in.Close();
     for (const int32_t v : ins) in.Push(v);
     for (const int32_t v : outs) out.Push(v);
     in.Close();
@@ -112,6 +116,10 @@ RematModel::RematModel(const RematGraph& graph)
     can_repeat.push_back(node.may_repeat && node.must_overwrite.empty() &&
                          !outs.empty());
     deadline.push_back(limit);
+  }
+  writes_weightless.assign(num_nodes, 0);
+  for (int32_t n = 0; n < num_nodes; ++n) {
+    for (const int32_t p : weightless_in[n]) writes_weightless[p] = 1;
   }
   for (int32_t v = 0; v < num_values; ++v) {
     for (const int32_t n : reading[v]) readers.Push(n);

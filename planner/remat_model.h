@@ -44,6 +44,10 @@ struct RematModel {
   // writes. Values of zero bytes are always there.
   FlatLists<int32_t> in;
   FlatLists<int32_t> out;
+  // Per node: the producers of what it reads of zero bytes, and whether it
+  // writes such a value that is read.
+  FlatLists<int32_t> weightless_in;
+  std::vector<char> writes_weightless;
   // Per node: (operand, result) where the result may take over the operand's
   // bytes if no later run reads them. What never can is left out.
   FlatLists<std::pair<int32_t, int32_t>> in_place;

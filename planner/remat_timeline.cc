@@ -24,13 +24,17 @@ namespace {
 
 constexpr int32_t kBlock = 64;
 constexpr double kEmpty = 4503599627370496.0;  // 2^52
-constexpr int32_t kRoom = 3;                   // empty slots before each run
+constexpr int32_t kRoom = 2;                   // empty slots before each run
 
 }  // namespace
 
 Timeline::Timeline(const RematModel& model, absl::Span<const int32_t> runs,
                    int64_t budget_bytes)
     : model_(model), budget_(static_cast<double>(budget_bytes)) {
+  Reset(runs);
+}
+
+void Timeline::Reset(absl::Span<const int32_t> runs) {
   node_at_.assign(runs.begin(), runs.end());
   Spread(-1, 0);
 }
@@ -72,6 +76,8 @@ void Timeline::Place(const std::vector<int32_t>& node_at) {
   live_.assign(num_blocks * kBlock, -kEmpty);
   taken_over_.assign(node_at_.size(), 0);
   blocks_.assign(num_blocks, Block());
+  stale_.clear();
+  excess_ = 0;
   total_cost_ = 0;
   num_runs_ = 0;
   for (int32_t s = 0; s < num_slots(); ++s) {
@@ -118,31 +124,34 @@ void Timeline::Place(const std::vector<int32_t>& node_at) {
 
 void Timeline::set_budget_bytes(int64_t budget_bytes) {
   budget_ = static_cast<double>(budget_bytes);
-  excess_ = 0;
   for (size_t b = 0; b < blocks_.size(); ++b) {
-    blocks_[b].excess = 0;
-    Refresh(static_cast<int32_t>(b));
+    MarkStale(static_cast<int32_t>(b));
   }
+}
+
+void Timeline::MarkStale(int32_t block) {
+  if (blocks_[block].stale) return;
+  blocks_[block].stale = true;
+  stale_.push_back(block);
 }
 
 void Timeline::Refresh(int32_t block) {
   Block& b = blocks_[block];
-  double* live = &live_[static_cast<size_t>(block) * kBlock];
-  if (b.pending != 0) {
-    for (int32_t i = 0; i < kBlock; ++i) live[i] += b.pending;
-    b.pending = 0;
-  }
+  b.stale = false;
+  const double* live = &live_[static_cast<size_t>(block) * kBlock];
+  const double budget = budget_ - b.pending;
   double max[4] = {-kEmpty, -kEmpty, -kEmpty, -kEmpty};
   double excess[4] = {0, 0, 0, 0};
   for (int32_t i = 0; i < kBlock; i += 4) {
     for (int32_t j = 0; j < 4; ++j) {
       const double bytes = live[i + j];
       max[j] = max[j] > bytes ? max[j] : bytes;
-      const double over = bytes - budget_;
+      const double over = bytes - budget;
       excess[j] += over > 0 ? over : 0;
     }
   }
-  b.max = std::max(std::max(max[0], max[1]), std::max(max[2], max[3]));
+  b.max =
+      std::max(std::max(max[0], max[1]), std::max(max[2], max[3])) + b.pending;
   const double sum = (excess[0] + excess[1]) + (excess[2] + excess[3]);
   excess_ += sum - b.excess;
   b.excess = sum;
@@ -160,14 +169,22 @@ void Timeline::Add(int32_t first, int32_t last, double bytes) {
     if (begin == 0 && end == kBlock) {
       block.pending += bytes;
       block.max += bytes;
-      if (block.excess > 0 || block.max > budget_) Refresh(b);
+      if (block.excess > 0 || block.max > budget_) MarkStale(b);
       continue;
     }
     double* live = &live_[static_cast<size_t>(b) * kBlock];
     for (int32_t i = begin; i < end; ++i) live[i] += bytes;
-    Refresh(b);
+    MarkStale(b);
   }
   work_ += 2 + last_block - first_block;
+}
+
+double Timeline::Excess() {
+  for (const int32_t b : stale_) {
+    if (blocks_[b].stale) Refresh(b);
+  }
+  stale_.clear();
+  return excess_;
 }
 
 int32_t Timeline::PreviousRun(int32_t node, int32_t slot) const {
@@ -303,11 +320,12 @@ void Timeline::Remove(int32_t slot) {
       static_cast<int64_t>(model_.in[node].size() + model_.out[node].size());
 }
 
-double Timeline::MaxLive(int32_t first, int32_t last) const {
+double Timeline::MaxLive(int32_t first, int32_t last) {
   double max = 0;
   for (int32_t s = first; s <= last;) {
     const int32_t b = s / kBlock;
     if (s % kBlock == 0 && s + kBlock - 1 <= last) {
+      if (blocks_[b].stale) Refresh(b);
       max = std::max(max, blocks_[b].max);
       s += kBlock;
       continue;
@@ -315,10 +333,12 @@ double Timeline::MaxLive(int32_t first, int32_t last) const {
     const int32_t end = std::min(last, b * kBlock + kBlock - 1);
     for (; s <= end; ++s) max = std::max(max, live_[s] + blocks_[b].pending);
   }
+  work_ += 2 + (last - first) / kBlock;
   return max;
 }
 
-int32_t Timeline::PeakSlot() const {
+int32_t Timeline::PeakSlot() {
+  Excess();
   size_t best = 0;
   for (size_t b = 1; b < blocks_.size(); ++b) {
     if (blocks_[b].max > blocks_[best].max) best = b;

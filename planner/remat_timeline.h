@@ -21,6 +21,9 @@ class Timeline {
   Timeline(const RematModel& model, absl::Span<const int32_t> runs,
            int64_t budget_bytes);
 
+  // Starts again with other runs. All slots change.
+  void Reset(absl::Span<const int32_t> runs);
+
   // Puts a run into an empty slot, or takes one out. One undoes the other
   // exactly. A first run may only be taken out to be put elsewhere at once.
   //
@@ -62,13 +65,13 @@ class Timeline {
   int64_t added_cost() const { return total_cost_ - model_.base_cost; }
 
   // The sum over all runs of bytes above the budget.
-  double excess() const { return excess_; }
+  double Excess();
 
   // The most bytes live at any run in [first, last]; 0 if there is none.
-  double MaxLive(int32_t first, int32_t last) const;
+  double MaxLive(int32_t first, int32_t last);
 
   // The first run with the most live bytes.
-  int32_t PeakSlot() const;
+  int32_t PeakSlot();
 
   int64_t budget_bytes() const { return static_cast<int64_t>(budget_); }
   void set_budget_bytes(int64_t budget_bytes);
@@ -83,10 +86,12 @@ class Timeline {
     double pending = 0;  // to be added to all of its slots
     double max = 0;      // of its slots, pending included
     double excess = 0;
+    bool stale = false;  // max and excess are to be computed again
   };
 
   void Place(const std::vector<int32_t>& node_at);
   void Add(int32_t first, int32_t last, double bytes);
+  void MarkStale(int32_t block);
   void Refresh(int32_t block);
   void UpdateTakenOver(int32_t slot);
   int32_t LastRead(int32_t value, int32_t write, int32_t end) const;
@@ -101,6 +106,7 @@ class Timeline {
   std::vector<double> live_;
   std::vector<int64_t> taken_over_;
   std::vector<Block> blocks_;
+  std::vector<int32_t> stale_;  // blocks
   double excess_ = 0;
   int32_t num_runs_ = 0;
   int64_t total_cost_ = 0;
