@@ -66,17 +66,4 @@ ValueId Graph::FindValue(absl::string_view name) const {
   return kNoValue;
 }
 
-std::vector<std::vector<NodeId>> Readers(const Graph& graph) {
-  std::vector<std::vector<NodeId>> readers(graph.values.size());
-  for (size_t n = 0; n < graph.nodes.size(); ++n) {
-    for (const ValueId v : graph.nodes[n].in) {
-      if (v == kNoValue) continue;
-      std::vector<NodeId>& list = readers[v];
-      const NodeId node = static_cast<NodeId>(n);
-      if (list.empty() || list.back() != node) list.push_back(node);
-    }
-  }
-  return readers;
-}
-
 }  // namespace reprise

@@ -133,9 +133,6 @@ struct Graph {
   ValueId FindValue(absl::string_view name) const;
 };
 
-// Returns, for each value, the nodes that read it, in node order, each once.
-std::vector<std::vector<NodeId>> Readers(const Graph& graph);
-
 }  // namespace reprise
 
 #endif  // CORE_GRAPH_H_

@@ -4,8 +4,10 @@
 #include <map>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/optional.h"
 #include "core/autodiff.h"
 #include "core/node_appender.h"
@@ -324,15 +326,22 @@ class StepBuilder {
         }
       }
     }
+    absl::flat_hash_map<absl::string_view, ValueId> sources;
+    for (size_t v = 0; v < model_.values.size(); ++v) {
+      const Value& value = model_.values[v];
+      if (value.kind == ValueKind::kInput ||
+          value.kind == ValueKind::kParameter) {
+        sources.emplace(value.name, static_cast<ValueId>(v));
+      }
+    }
     for (const std::string& name : names) {
-      const ValueId v = model_.FindValue(name);
-      const ValueKind kind =
-          v == kNoValue ? ValueKind::kComputed : model_.values[v].kind;
-      if (kind != ValueKind::kInput && kind != ValueKind::kParameter) {
+      const auto source = sources.find(name);
+      if (source == sources.end()) {
         return absl::InvalidArgumentError(absl::StrCat(
             "gradient of '", name, "': no such input or parameter; there are ",
             KnownSources()));
       }
+      const ValueId v = source->second;
       if (model_.values[v].type.dtype != DType::kF32) {
         return absl::InvalidArgumentError(
             absl::StrCat("gradient of '", name, "': must be f32, is ",
