@@ -213,7 +213,9 @@ int CompareRandomGraphs(uint64_t begin, uint64_t end,
     if (seed % 4 == 1) config.set_clip_global_norm(1);
     if (seed % 5 == 2) config.set_accumulate_steps(2);
     TrainerOptions options;
-    options.threads = 1 + static_cast<int>(seed % 2);
+    // Two threads of a kernel that wait for one core take long: a seventh of
+    // the graphs must do.
+    options.threads = seed % 7 == 0 ? 2 : 1;
     options.fusion = seed % 3 != 0;
     options.source = absl::StrCat("random graph of seed ", seed);
     OracleOptions oracle;
