@@ -212,8 +212,10 @@ void Repacking::Repack() {
     best_keys_ = keys_;
     best_above_goal_ = above_goal_;
     vain_rounds_ = 0;
+    rounds_since_best_ = 0;
   } else {
     ++vain_rounds_;
+    ++rounds_since_best_;
   }
 }
 

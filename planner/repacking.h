@@ -38,10 +38,15 @@ class Repacking {
   int32_t tried() const { return tried_; }
   int64_t work() const { return work_; }
 
-  // True: at the goal, or at the end of its work.
-  bool done() const { return height_ <= goal_ || work_ >= max_work_; }
+  // True: at the goal, at the end of its work, or long without a better height.
+  bool done() const {
+    return height_ <= goal_ || work_ >= max_work_ ||
+           rounds_since_best_ >= kMaxRoundsSinceBest;
+  }
 
  private:
+  static constexpr int32_t kMaxRoundsSinceBest = 300;
+
   void TryOrder(int32_t order);
   void Repack();
   bool Place(absl::Span<const int32_t> order);
@@ -65,7 +70,8 @@ class Repacking {
   std::vector<double> best_keys_;
   std::vector<int32_t> above_goal_;  // in the last placement
   std::vector<int32_t> best_above_goal_;
-  int32_t vain_rounds_ = 0;
+  int32_t vain_rounds_ = 0;        // since these keys were last set
+  int32_t rounds_since_best_ = 0;  // in all
   uint64_t random_ = 1;
 };
 
