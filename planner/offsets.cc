@@ -194,7 +194,7 @@ class Portfolio {
               absl::StrCat("search, run ", search->runs()), part);
         if (search->done()) break;
       }
-      turn *= 2;
+      turn = std::min(2 * turn, 1 << 20);
     } while (!Stopped() &&
              (!repacking.done() ||
               (search != nullptr && search->work() < search_work_)));
