@@ -224,7 +224,7 @@ class PassPlanner::Impl {
         work_limit_(options.work_limit) {
     trajectory_options_.liveness.in_place = options.in_place;
     trajectory_options_.placement.max_pairs = 50 * work_limit_;
-    trajectory_options_.max_remat_work = 200 * work_limit_;
+    trajectory_options_.max_remat_work = 100 * work_limit_;
   }
 
   // Makes the first plan of the trajectory.

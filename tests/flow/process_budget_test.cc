@@ -63,6 +63,7 @@ enum Outcome { kTrained = 0, kRefused = 10, kFailed = 11 };
   TrainerOptions options;
   options.symbols = {{"batch", batch}};
   options.threads = 2;
+  options.plan.work_limit = 20'000;  // a quick search: budgets are what counts
   int64_t engine_bytes = 0;
   int64_t arena = 0;
   {
