@@ -31,6 +31,7 @@ namespace {
 constexpr size_t kMaxRepeats = 24;
 constexpr int kTries = 12;
 constexpr int kPriceMoves = 256;
+constexpr int64_t kWorkPerMove = 16;
 
 class Annealing {
  public:
@@ -58,7 +59,7 @@ class Annealing {
     const double start_temperature =
         options_.start_temperature * MeanRepeatCost();
     for (int cycle = 0; cycle < options_.cycles; ++cycle) {
-      const int64_t begin = timeline_.work();
+      const int64_t begin = Work();
       const int64_t length =
           (options_.work_limit - begin) / (options_.cycles - cycle);
       if (length <= 0) break;
@@ -72,9 +73,10 @@ class Annealing {
   void Cycle(int64_t begin, int64_t length, double start_temperature) {
     int fits = 0;
     double temperature = start_temperature;
-    for (int64_t moves = 1; timeline_.work() < begin + length; ++moves) {
+    for (int64_t moves = 1; Work() < begin + length; ++moves) {
+      ++moves_;
       if (moves % 64 == 0) {
-        const double part = static_cast<double>(timeline_.work() - begin) /
+        const double part = static_cast<double>(Work() - begin) /
                             static_cast<double>(length);
         temperature = start_temperature * std::pow(options_.cooling, part);
       }
@@ -91,6 +93,9 @@ class Annealing {
       }
     }
   }
+
+  // A move that finds nothing to do takes its time too.
+  int64_t Work() const { return timeline_.work() + kWorkPerMove * moves_; }
 
   double MeanRepeatCost() const {
     const int32_t repeats = timeline_.num_runs() - model_.num_nodes;
@@ -264,6 +269,7 @@ class Annealing {
   const RematModel& model_;
   const AnnealOptions options_;
   RematRandom random_;
+  int64_t moves_ = 0;
   Timeline timeline_;
   RematEdit edit_;
   std::vector<int32_t> values_;   // that can be repeated
