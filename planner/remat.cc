@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "planner/remat_anneal.h"
+#include "planner/remat_chain.h"
 #include "planner/remat_edit.h"
 #include "planner/remat_exact.h"
 #include "planner/remat_greedy.h"
@@ -17,6 +18,8 @@ namespace {
 
 // Graphs of so many nodes are searched exhaustively before all else.
 constexpr int32_t kSmall = 24;
+// Larger graphs are not looked at as a whole for each repeat.
+constexpr int32_t kLarge = 3000;
 constexpr int64_t kSmallWork = 500'000'000;
 constexpr int64_t kMaxStates = 4'000'000;
 
@@ -33,6 +36,7 @@ class Portfolio {
     }
     if (IsFree()) return best_;
     if (model_.num_nodes <= kSmall && Exact(kSmallWork)) return best_;
+    Chain();
     Insertion();
     OfflineGreedy();
     if (IsFree()) return best_;
@@ -58,6 +62,12 @@ class Portfolio {
     best_.emplace();
     best_->schedule = std::move(schedule);
     best_->method = method;
+  }
+
+  // Long detours are for small graphs only.
+  int64_t MaxRuns() const {
+    const int64_t n = model_.num_nodes;
+    return n > kLarge ? 8 * n : 100 * n;
   }
 
   int64_t work_left() const {
@@ -87,6 +97,31 @@ class Portfolio {
     return result.complete;
   }
 
+  // The program's idea of memory is not the model's: by bisection, the most
+  // that it may believe to have.
+  void Chain() {
+    ChainOptions options;
+    options.budget_bytes = options_.budget_bytes;
+    options.recognise_equal_blocks = options_.recognise_equal_blocks;
+    const ChainProgram program(model_, options);
+    work_ += program.work();
+    if (!program.is_chain()) return;
+    int32_t fits = -1;
+    int32_t exceeds = options.max_slots + 1;
+    while (fits + 1 < exceeds) {
+      const int32_t slots = fits + (exceeds - fits) / 2;
+      std::vector<int32_t> runs =
+          WithoutUnreadRepeats(model_, program.Runs(slots));
+      work_ += model_.num_operands;
+      if (evaluator_.PeakBytes(runs) <= options_.budget_bytes) {
+        fits = slots;
+        if (!runs.empty()) Offer(std::move(runs), "chain");
+      } else {
+        exceeds = slots;
+      }
+    }
+  }
+
   void LocalSearch() {
     AnnealOptions anneal;
     anneal.budget_bytes = options_.budget_bytes;
@@ -100,6 +135,12 @@ class Portfolio {
   }
 
   void Insertion() {
+    if (model_.num_nodes > kLarge) {
+      absl::optional<std::vector<int32_t>> runs = InsertInRounds(
+          model_, FirstRunsOnly(model_), options_.budget_bytes, &work_);
+      if (runs.has_value()) Offer(Pruned(*runs), "insertion");
+      return;
+    }
     std::vector<std::vector<int32_t>> starts = {FirstRunsOnly(model_)};
     for (const RematSchedule& known : options_.known) {
       starts.push_back(known.runs);
@@ -115,21 +156,25 @@ class Portfolio {
     }
   }
 
+  std::vector<int32_t> Pruned(const std::vector<int32_t>& runs) {
+    Timeline timeline(model_, runs, options_.budget_bytes);
+    RematEdit edit(timeline);
+    Prune(edit);
+    work_ += timeline.work();
+    return timeline.Runs();
+  }
+
   void OfflineGreedy() {
     for (const double distance : {1.0, 0.5, 2.0, 0.0}) {
       for (const bool operands : {false, true}) {
+        if (work_left() == 0 && best_.has_value()) return;
         GreedyOptions greedy;
         greedy.distance_power = distance;
         greedy.with_evicted_operands = operands;
-        absl::optional<std::vector<int32_t>> runs =
-            GreedyRuns(model_, options_.budget_bytes, greedy,
-                       100 * static_cast<int64_t>(model_.num_nodes), &work_);
+        absl::optional<std::vector<int32_t>> runs = GreedyRuns(
+            model_, options_.budget_bytes, greedy, MaxRuns(), &work_);
         if (!runs.has_value()) continue;
-        Timeline timeline(model_, *runs, options_.budget_bytes);
-        RematEdit edit(timeline);
-        Prune(edit);
-        Offer(timeline.Runs(), "greedy");
-        work_ += timeline.work();
+        Offer(Pruned(*runs), "greedy");
       }
     }
   }

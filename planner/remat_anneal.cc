@@ -76,8 +76,8 @@ class Annealing {
     for (int64_t moves = 1; Work() < begin + length; ++moves) {
       ++moves_;
       if (moves % 64 == 0) {
-        const double part = static_cast<double>(Work() - begin) /
-                            static_cast<double>(length);
+        const double part =
+            static_cast<double>(Work() - begin) / static_cast<double>(length);
         temperature = start_temperature * std::pow(options_.cooling, part);
       }
       if (moves % kPriceMoves == 0) {

@@ -13,8 +13,13 @@
 #include <cmath>
 #include <cstddef>
 
+#include "planner/remat_edit.h"
+
 namespace reprise {
 namespace {
+
+// Of so many values at most, drawn at random, one is evicted.
+constexpr size_t kSample = 512;
 
 class Greedy {
  public:
@@ -113,15 +118,23 @@ class Greedy {
     while (used_ + bytes > budget_) {
       int32_t best = -1;
       double least = 0;
-      work_ += static_cast<int64_t>(held_.size());
-      for (const int32_t v : held_) {
-        if (locks_[v] > 0 || !CanComeBack(v)) continue;
+      const auto consider = [&](int32_t v) {
+        if (locks_[v] > 0 || !CanComeBack(v)) return;
         const double worth = Worth(v, NextReader(v));
         if (best >= 0 && (worth > least || (worth == least && v > best))) {
-          continue;
+          return;
         }
         best = v;
         least = worth;
+      };
+      if (held_.size() <= kSample) {
+        for (const int32_t v : held_) consider(v);
+        work_ += static_cast<int64_t>(held_.size());
+      } else {
+        for (size_t i = 0; i < kSample; ++i) {
+          consider(held_[random_.Below(static_cast<int32_t>(held_.size()))]);
+        }
+        work_ += static_cast<int64_t>(kSample);
       }
       if (best < 0) return false;
       Drop(best);
@@ -200,6 +213,7 @@ class Greedy {
   std::vector<int32_t> held_;         // the values present
   std::vector<int32_t> place_;        // per value present: index into held_
   std::vector<int32_t> closure_;
+  RematRandom random_{1};
   int32_t now_ = 0;  // the first run that all this is for
   int64_t used_ = 0;
   int64_t work_ = 0;

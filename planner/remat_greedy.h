@@ -23,7 +23,8 @@ struct GreedyOptions {
 // Returns a schedule within the budget; nullopt if the eviction gets stuck or
 // `max_runs` runs do not suffice. `work` grows by what was looked at.
 //
-//   cost: O(runs * values live).
+//   cost: O(evictions * values live), of which no more than some hundreds are
+//         looked at.
 absl::optional<std::vector<int32_t>> GreedyRuns(const RematModel& model,
                                                 int64_t budget_bytes,
                                                 const GreedyOptions& options,

@@ -4,8 +4,11 @@
 #define PLANNER_REMAT_INSERTION_H_
 
 #include <cstdint>
+#include <vector>
 
+#include "absl/types/optional.h"
 #include "planner/remat_edit.h"
+#include "planner/remat_model.h"
 
 namespace reprise {
 
@@ -17,6 +20,18 @@ namespace reprise {
 //   work_limit: of timeline.work().
 //   returns:    whether the budget is met.
 bool InsertUntilFits(RematEdit& edit, double noise, int64_t work_limit);
+
+// The same for graphs on which one look at all contents per repeat would take
+// too long: each round ranks all contents once and adds repeats, best first,
+// until nothing would exceed the budget if each relieved just what its content
+// takes.
+//
+//   returns: nullopt if a round brings no progress before the budget is met.
+//   cost:    O(operands * log(operands)) a round.
+absl::optional<std::vector<int32_t>> InsertInRounds(const RematModel& model,
+                                                    std::vector<int32_t> runs,
+                                                    int64_t budget_bytes,
+                                                    int64_t* work);
 
 // Takes out every repeat that the budget does not need, dearest first. What
 // exceeds the budget already does not grow.
