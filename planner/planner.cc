@@ -224,6 +224,7 @@ class PassPlanner::Impl {
         work_limit_(options.work_limit) {
     trajectory_options_.liveness.in_place = options.in_place;
     trajectory_options_.placement.max_pairs = 50 * work_limit_;
+    trajectory_options_.placement.max_search_work = 40 * work_limit_;
     trajectory_options_.max_remat_work = 100 * work_limit_;
   }
 
@@ -237,7 +238,8 @@ class PassPlanner::Impl {
     std::iota(first.runs.begin(), first.runs.end(), 0);
     first.peak_bytes = order_.peak.bytes;
     first.placement = PlaceSequence(lowered_, {resolution_.tasks, order_.tasks},
-                                    trajectory_options_);
+                                    trajectory_options_.liveness,
+                                    trajectory_options_.placement);
     for (const TaskId t : order_.tasks) {
       cost_ += lowered_.cost_nanoseconds(resolution_.tasks.tasks[t].node);
     }

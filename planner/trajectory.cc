@@ -24,6 +24,11 @@ constexpr int64_t kManyNodes = 60'000;
 // How often fragmentation may send a search back with a lower target.
 constexpr int kPlacementTries = 4;
 
+// Parts of the work of one placement: for a schedule that may not be kept, and
+// for one that is.
+constexpr int64_t kShareOfTry = 20;
+constexpr int64_t kShareOfKept = 4;
+
 int64_t NumTargets(int64_t num_nodes) {
   const int64_t affordable = kManyNodes * kFewestTargets / (num_nodes + 1);
   return std::min(kMostTargets, std::max(kFewestTargets, affordable));
@@ -67,7 +72,7 @@ class TrajectorySearch {
       Search(target, remat, last);
     }
     if (span > 0) Add(lowest.schedule, lowest.method, 0);
-    return CheaperIsLarger();
+    return Tighten(CheaperIsLarger());
   }
 
  private:
@@ -94,16 +99,44 @@ class TrajectorySearch {
     placed.added_cost = schedule.added_cost;
     placed.method = method;
     placed.peak_bytes = schedule.peak_bytes;
-    TrajectoryOptions options = options_;
-    (void)capacity;
-    placed.placement = PlaceSequence(
-        graph_, WithRecomputes(graph_, regions_, tasks_, order_, placed.runs),
-        options);
+    PlacementOptions options = options_.placement;
+    options.capacity_bytes = capacity;
+    options.max_search_work /= kShareOfTry;
+    placed.placement = Place(placed.runs, options);
     const int64_t height = placed.placement.height;
     if (height < found_.back().placement.height) {
       found_.push_back(std::move(placed));
     }
     return height;
+  }
+
+  Placement Place(absl::Span<const int32_t> runs,
+                  const PlacementOptions& options) const {
+    return PlaceSequence(graph_,
+                         WithRecomputes(graph_, regions_, tasks_, order_, runs),
+                         options_.liveness, options);
+  }
+
+  // Spends more on the placements that do not meet their bound, and leaves out
+  // what is no lower than a cheaper one then.
+  std::vector<PlacedSchedule> Tighten(
+      std::vector<PlacedSchedule> schedules) const {
+    PlacementOptions options = options_.placement;
+    options.max_search_work /= kShareOfKept;
+    std::vector<PlacedSchedule> lower;
+    for (PlacedSchedule& schedule : schedules) {
+      if (!schedule.placement.proven && !lower.empty()) {
+        Placement tighter = Place(schedule.runs, options);
+        if (tighter.height < schedule.placement.height) {
+          schedule.placement = std::move(tighter);
+        }
+      }
+      if (lower.empty() ||
+          schedule.placement.height < lower.back().placement.height) {
+        lower.push_back(std::move(schedule));
+      }
+    }
+    return lower;
   }
 
   // A schedule that costs no less than a lower one is of no use.
@@ -131,10 +164,11 @@ class TrajectorySearch {
 }  // namespace
 
 Placement PlaceSequence(const LoweredGraph& graph, const TaskSequence& sequence,
-                        const TrajectoryOptions& options) {
-  const Liveness liveness =
-      ComputeLiveness(graph, sequence.tasks, sequence.order, options.liveness);
-  return PlaceBuffers(liveness.buffers, options.placement);
+                        const LivenessOptions& liveness,
+                        const PlacementOptions& options) {
+  return PlaceBuffers(
+      ComputeLiveness(graph, sequence.tasks, sequence.order, liveness).buffers,
+      options);
 }
 
 std::vector<PlacedSchedule> MakeTrajectory(const LoweredGraph& graph,

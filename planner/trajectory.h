@@ -46,7 +46,8 @@ std::vector<PlacedSchedule> MakeTrajectory(const LoweredGraph& graph,
 
 // Returns the placement of a sequence of tasks.
 Placement PlaceSequence(const LoweredGraph& graph, const TaskSequence& sequence,
-                        const TrajectoryOptions& options);
+                        const LivenessOptions& liveness,
+                        const PlacementOptions& options);
 
 }  // namespace reprise
 
