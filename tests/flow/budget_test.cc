@@ -25,8 +25,8 @@ namespace {
 
 constexpr int kBudgets = 20;
 
-// A twentieth of the default: what is tested holds for every search.
-constexpr int64_t kWorkLimit = 50'000;
+// A hundredth of the default: what is tested holds for every search.
+constexpr int64_t kWorkLimit = 10'000;
 
 struct Case {
   std::string name;
