@@ -20,7 +20,8 @@ namespace {
 constexpr int32_t kSmall = 24;
 // Larger graphs are not looked at as a whole for each repeat.
 constexpr int32_t kLarge = 3000;
-constexpr int64_t kSmallWork = 500'000'000;
+// Budgets that LeastPeak tries, about.
+constexpr int64_t kProbes = 10;
 constexpr int64_t kMaxStates = 4'000'000;
 
 class Portfolio {
@@ -35,7 +36,8 @@ class Portfolio {
       Offer(known.runs, "known");
     }
     if (IsFree()) return best_;
-    if (model_.num_nodes <= kSmall && Exact(kSmallWork)) return best_;
+    if (model_.num_nodes <= kSmall && Exact(options_.work_limit / 2))
+      return best_;
     Chain();
     Insertion();
     OfflineGreedy();
@@ -106,6 +108,7 @@ class Portfolio {
     const ChainProgram program(model_, options);
     work_ += program.work();
     if (!program.is_chain()) return;
+    std::vector<int32_t> most;
     int32_t fits = -1;
     int32_t exceeds = options.max_slots + 1;
     while (fits + 1 < exceeds) {
@@ -115,45 +118,61 @@ class Portfolio {
       work_ += model_.num_operands;
       if (evaluator_.PeakBytes(runs) <= options_.budget_bytes) {
         fits = slots;
-        if (!runs.empty()) Offer(std::move(runs), "chain");
+        if (!runs.empty()) most = std::move(runs);
       } else {
         exceeds = slots;
       }
     }
+    if (!most.empty()) Offer(Pruned(most), "chain");
   }
 
+  // Short and cool, then hot, then cool again: which of them finds most differs
+  // from graph to graph.
   void LocalSearch() {
-    AnnealOptions anneal;
-    anneal.budget_bytes = options_.budget_bytes;
-    anneal.work_limit = work_left();
-    const absl::optional<std::vector<int32_t>> found =
-        Anneal(model_,
-               best_.has_value() ? best_->schedule.runs : FirstRunsOnly(model_),
-               anneal);
-    work_ += anneal.work_limit;
-    if (found.has_value()) Offer(*found, "local search");
+    const double temperatures[] = {0.3, 1, 0.3};
+    int left = 3;
+    for (const double temperature : temperatures) {
+      AnnealOptions anneal;
+      anneal.budget_bytes = options_.budget_bytes;
+      anneal.work_limit = work_left() / left;
+      anneal.seed = static_cast<uint64_t>(left);
+      anneal.start_temperature = temperature;
+      --left;
+      const absl::optional<std::vector<int32_t>> found = Anneal(
+          model_,
+          best_.has_value() ? best_->schedule.runs : FirstRunsOnly(model_),
+          anneal);
+      work_ += anneal.work_limit;
+      if (found.has_value()) Offer(Pruned(*found), "local search");
+    }
   }
 
   void Insertion() {
+    InsertFrom(FirstRunsOnly(model_));
+    // Of what is known, what exceeds the budget least.
+    const RematSchedule* nearest = nullptr;
+    for (const RematSchedule& known : options_.known) {
+      if (known.peak_bytes <= options_.budget_bytes) continue;
+      if (nearest == nullptr || known.peak_bytes < nearest->peak_bytes) {
+        nearest = &known;
+      }
+    }
+    if (nearest != nullptr) InsertFrom(nearest->runs);
+  }
+
+  void InsertFrom(const std::vector<int32_t>& start) {
     if (model_.num_nodes > kLarge) {
-      absl::optional<std::vector<int32_t>> runs = InsertInRounds(
-          model_, FirstRunsOnly(model_), options_.budget_bytes, &work_);
+      const absl::optional<std::vector<int32_t>> runs =
+          InsertInRounds(model_, start, options_.budget_bytes, &work_);
       if (runs.has_value()) Offer(Pruned(*runs), "insertion");
       return;
     }
-    std::vector<std::vector<int32_t>> starts = {FirstRunsOnly(model_)};
-    for (const RematSchedule& known : options_.known) {
-      starts.push_back(known.runs);
-    }
-    for (const std::vector<int32_t>& start : starts) {
-      Timeline timeline(model_, start, options_.budget_bytes);
-      RematEdit edit(timeline);
-      if (InsertUntilFits(edit, /*noise=*/0, work_left() / 4)) {
-        Prune(edit);
-        Offer(timeline.Runs(), "insertion");
-      }
-      work_ += timeline.work();
-    }
+    Timeline timeline(model_, start, options_.budget_bytes);
+    RematEdit edit(timeline);
+    const bool fits =
+        InsertUntilFits(edit, /*noise=*/0, options_.work_limit / 4);
+    work_ += timeline.work();
+    if (fits) Offer(Pruned(timeline.Runs()), "insertion");
   }
 
   std::vector<int32_t> Pruned(const std::vector<int32_t>& runs) {
@@ -215,10 +234,11 @@ RematResult LeastPeak(const RematGraph& graph, const RematOptions& options) {
   }
   // The least budget for which something is found, by bisection.
   int64_t low = model.working_set_bytes;  // nothing lies below
-  while (low < best.schedule.peak_bytes) {
-    RematOptions probe = options;
+  RematOptions probe = options;
+  probe.work_limit = options.work_limit / kProbes;
+  const int64_t step = std::max<int64_t>(best.schedule.peak_bytes / 1024, 1);
+  while (low + step <= best.schedule.peak_bytes) {
     probe.budget_bytes = low + (best.schedule.peak_bytes - low) / 2;
-    if (probe.budget_bytes == best.schedule.peak_bytes) break;
     absl::optional<RematResult> found = Portfolio(model, probe).Run();
     if (found.has_value()) {
       best = *std::move(found);
@@ -226,6 +246,8 @@ RematResult LeastPeak(const RematGraph& graph, const RematOptions& options) {
       low = probe.budget_bytes + 1;
     }
   }
+  // The search for a peak proves nothing about cost.
+  best.proven = false;
   return best;
 }
 

@@ -18,7 +18,7 @@ struct AnnealOptions {
   int64_t work_limit = 0;
   // Each cycle starts from the best so far and cools down. Temperatures are
   // parts of the mean cost of a repeat in the start.
-  int cycles = 8;
+  int cycles = 4;
   double start_temperature = 1;
   double cooling = 0.03;  // the temperature at the end, of that at the start
 };

@@ -113,7 +113,8 @@ class ChainProgram::Impl {
 
  private:
   int32_t Slots(int64_t bytes) const {
-    const int64_t slots = (bytes + unit_ - 1) / unit_;
+    // To the nearest, so that errors of many blocks cancel out.
+    const int64_t slots = (bytes + unit_ / 2) / unit_;
     return static_cast<int32_t>(
         std::min<int64_t>(slots, int64_t{options_.max_slots} + 1));
   }

@@ -12,7 +12,10 @@
 #include "core/plan.h"
 #include "gtest/gtest.h"
 #include "planner/liveness.h"
+#include "planner/remat_chain.h"
 #include "planner/remat_edit.h"
+#include "planner/remat_exact.h"
+#include "planner/remat_insertion.h"
 #include "planner/remat_model.h"
 #include "planner/remat_timeline.h"
 #include "planner/task_graph.h"
@@ -278,7 +281,7 @@ TEST(TimelineTest, EqualsTheEvaluationWhileRunsComeAndGo) {
     edit.surprise = 0.3;
     edit.random = &random;
     for (int change = 0; change < 200; ++change) {
-      const double excess = timeline.excess();
+      const double excess = timeline.Excess();
       const Runs before = timeline.Runs();
       const int32_t slot = random.Below(timeline.num_slots());
       if (timeline.node_at(slot) < 0) continue;
@@ -294,7 +297,7 @@ TEST(TimelineTest, EqualsTheEvaluationWhileRunsComeAndGo) {
       }
       if (random.Below(2) == 0) {
         edit.Undo();
-        ASSERT_EQ(timeline.excess(), excess) << "seed " << seed;
+        ASSERT_EQ(timeline.Excess(), excess) << "seed " << seed;
         ASSERT_EQ(timeline.Runs(), before) << "seed " << seed;
       }
       edit.Keep();
@@ -304,7 +307,7 @@ TEST(TimelineTest, EqualsTheEvaluationWhileRunsComeAndGo) {
       for (const int64_t live : evaluator.live()) {
         sum += static_cast<double>(std::max<int64_t>(live - budget, 0));
       }
-      ASSERT_EQ(timeline.excess(), sum) << "seed " << seed;
+      ASSERT_EQ(timeline.Excess(), sum) << "seed " << seed;
       ASSERT_EQ(timeline.added_cost(), now.added_cost) << "seed " << seed;
       ASSERT_EQ(timeline.MaxLive(0, timeline.num_slots() - 1), now.peak_bytes)
           << "seed " << seed;
@@ -317,7 +320,7 @@ TEST(TimelineTest, EqualsTheEvaluationWhileRunsComeAndGo) {
 // Schedules.
 
 TEST(RematerializeTest, IsLegalWithinTheBudgetAndNoDearerThanWhatIsKnown) {
-  for (uint64_t seed = 1; seed <= 40; ++seed) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
     const RematGraph graph = RandomNet(seed, 30, seed % 2 == 0);
     const RematModel model(graph);
     RematOptions options;
@@ -378,6 +381,197 @@ TEST(RematerializeTest, RepeatsComeBeforeWhatOverwritesTheirOperands) {
                 options.budget_bytes);
     }
   }
+}
+
+// The least added cost of all sequences with at most `repeats` repeats, first
+// runs in order; -1: none fits.
+int64_t LeastAddedCost(const RematGraph& graph, int64_t budget, int repeats) {
+  const RematModel model(graph);
+  RunEvaluator evaluator(model);
+  std::set<Runs> level = {FirstRunsOnly(model)};
+  int64_t least = -1;
+  for (int r = 0; r <= repeats; ++r) {
+    std::set<Runs> next;
+    for (const Runs& runs : level) {
+      const RematSchedule schedule = evaluator.Schedule(runs);
+      if (schedule.peak_bytes <= budget &&
+          (least < 0 || schedule.added_cost < least)) {
+        least = schedule.added_cost;
+      }
+      if (r == repeats) continue;
+      std::set<int32_t> there;
+      for (size_t at = 0; at < runs.size(); ++at) {
+        for (const int32_t n : there) {
+          Runs more = runs;
+          more.insert(more.begin() + static_cast<std::ptrdiff_t>(at), n);
+          next.insert(more);
+        }
+        there.insert(runs[at]);
+      }
+    }
+    level = std::move(next);
+  }
+  return least;
+}
+
+TEST(ExactRunsTest, EqualsAllSequencesOfSmallGraphs) {
+  constexpr int kRepeats = 3;
+  int num_equal = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const RematGraph graph = RandomNet(seed, 6, seed % 2 == 0);
+    const RematModel model(graph);
+    const int64_t kept = EvaluateRuns(graph, FirstRunsOnly(model)).peak_bytes;
+    for (int64_t budget = model.working_set_bytes; budget <= kept; ++budget) {
+      ExactOptions options;
+      options.budget_bytes = budget;
+      options.max_states = 100'000;
+      options.work_limit = 100'000'000;
+      const ExactResult exact = ExactRuns(model, options);
+      ASSERT_TRUE(exact.complete);
+      const int64_t least = LeastAddedCost(graph, budget, kRepeats);
+      if (!exact.runs.has_value()) {
+        ASSERT_EQ(least, -1) << "seed " << seed << " budget " << budget;
+        continue;
+      }
+      const RematSchedule schedule = EvaluateRuns(graph, *exact.runs);
+      ASSERT_EQ(WhatIsWrong(graph, schedule, true), "");
+      ASSERT_LE(schedule.peak_bytes, budget);
+      if (least >= 0) {
+        ASSERT_LE(schedule.added_cost, least);
+      }
+      if (schedule.runs.size() <= graph.nodes.size() + kRepeats) {
+        ASSERT_EQ(schedule.added_cost, least)
+            << "seed " << seed << " budget " << budget;
+        ++num_equal;
+      }
+    }
+  }
+  EXPECT_GT(num_equal, 100);
+}
+
+TEST(ExactRunsTest, AFreeOrderIsNoDearer) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    const RematGraph graph = RandomNet(seed, 9, false);
+    const RematModel model(graph);
+    ExactOptions options;
+    options.max_states = 200'000;
+    options.work_limit = 200'000'000;
+    options.budget_bytes = model.working_set_bytes + 2;
+    const ExactResult fixed = ExactRuns(model, options);
+    options.fixed_order = false;
+    const ExactResult free = ExactRuns(model, options);
+    ASSERT_TRUE(fixed.complete && free.complete);
+    if (!fixed.runs.has_value()) continue;
+    ASSERT_TRUE(free.runs.has_value());
+    const RematSchedule schedule = EvaluateRuns(graph, *free.runs);
+    EXPECT_EQ(WhatIsWrong(graph, schedule, false), "");
+    EXPECT_LE(schedule.added_cost, EvaluateRuns(graph, *fixed.runs).added_cost);
+  }
+}
+
+// A unit chain of `length` values, dear at the start, and as many weightless
+// gradients, which read it backwards; every node may work in place.
+RematGraph UnitChain(int length) {
+  Net net;
+  for (int i = 0; i < length; ++i) {
+    net.Add(i == 0 ? 1'000'000 : 1, 1, i == 0 ? Runs{} : Runs{i - 1});
+  }
+  int32_t grad = net.Add(0, 0, {length - 1});
+  for (int i = length - 2; i >= 0; --i) grad = net.Add(0, 0, {grad, i});
+  return net.Result(grad).InPlace().graph();
+}
+
+// Runs of the chain's steps with s values held, by Griewank and Walther:
+// t(l, s) = r l - C(s + r, r - 1) with the least r such that C(s + r, s) >= l.
+int64_t RevolveCost(int l, int s) {
+  const auto choose = [](int n, int k) {
+    double c = 1;
+    for (int i = 1; i <= k; ++i) c = c * (n - k + i) / i;
+    return c < 1e15 ? static_cast<int64_t>(c + 0.5) : int64_t{1} << 50;
+  };
+  int r = 0;
+  while (choose(s + r, s) < l) ++r;
+  return int64_t{r} * l - choose(s + r, r - 1);
+}
+
+TEST(RevolveTest, TheClosedFormHasItsKnownValues) {
+  EXPECT_EQ(RevolveCost(10, 1), 45);
+  EXPECT_EQ(RevolveCost(10, 5), 13);
+  EXPECT_EQ(RevolveCost(100, 1), 4950);
+  EXPECT_EQ(RevolveCost(100, 5), 316);
+}
+
+// Each step runs at least once, so l - 1 runs are no addition.
+TEST(RevolveTest, UnitChainsReachTheClosedForm) {
+  for (const int length : {2, 3, 7, 10, 16, 31, 64, 100}) {
+    const RematGraph graph = UnitChain(length);
+    for (const int held : {1, 2, 3, 4, 5, 8, 13, 40}) {
+      if (held > length) continue;
+      RematOptions options;
+      options.budget_bytes = held + 1;
+      options.work_limit = 500'000;
+      const absl::optional<RematResult> result = Rematerialize(graph, options);
+      ASSERT_TRUE(result.has_value());
+      EXPECT_EQ(result->schedule.added_cost + length - 1,
+                RevolveCost(length, held))
+          << "length " << length << ", " << held << " held";
+      EXPECT_EQ(WhatIsWrong(graph, result->schedule, true), "");
+    }
+  }
+}
+
+// Equal blocks share their tables and change nothing else.
+TEST(ChainProgramTest, EqualBlocksGiveTheSamePlan) {
+  const RematGraph graph = TrainingChain(40, 3);
+  const RematModel model(graph);
+  ChainOptions options;
+  options.budget_bytes = 14;
+  const ChainProgram shared(model, options);
+  options.recognise_equal_blocks = false;
+  const ChainProgram apart(model, options);
+  ASSERT_TRUE(shared.is_chain());
+  EXPECT_LT(shared.num_tables(), shared.num_stretches() / 4);
+  EXPECT_EQ(apart.num_tables(), apart.num_stretches());
+  for (int32_t slots = 0; slots <= 14; ++slots) {
+    EXPECT_EQ(shared.Runs(slots), apart.Runs(slots)) << slots << " slots";
+  }
+}
+
+TEST(ChainProgramTest, PlansAreLegalOnAnyGraph) {
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const LoweredBuilder b = RandomLowered(seed, RandomLoweredOptions());
+    const RematGraph graph = FromLowered(b.graph());
+    const RematModel model(graph);
+    ChainOptions options;
+    options.budget_bytes = EvaluateRuns(graph, FirstRunsOnly(model)).peak_bytes;
+    const ChainProgram program(model, options);
+    for (int32_t slots = 0; slots <= options.max_slots; slots += 50) {
+      const Runs runs = program.Runs(slots);
+      if (runs.empty()) continue;
+      EXPECT_EQ(WhatIsWrong(graph, EvaluateRuns(graph, runs), true), "")
+          << "seed " << seed;
+    }
+  }
+}
+
+TEST(InsertInRoundsTest, FitsAndIsLegal) {
+  int num_fitting = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const LoweredBuilder b = RandomLowered(seed, RandomLoweredOptions());
+    const RematGraph graph = FromLowered(b.graph());
+    const RematModel model(graph);
+    const int64_t budget =
+        EvaluateRuns(graph, FirstRunsOnly(model)).peak_bytes * 9 / 10;
+    int64_t work = 0;
+    const absl::optional<Runs> runs =
+        InsertInRounds(model, FirstRunsOnly(model), budget, &work);
+    if (!runs.has_value()) continue;
+    const RematSchedule schedule = EvaluateRuns(graph, *runs);
+    EXPECT_EQ(WhatIsWrong(graph, schedule, true), "") << "seed " << seed;
+    EXPECT_LE(schedule.peak_bytes, budget);
+    ++num_fitting;
+  }
+  EXPECT_GT(num_fitting, 10);
 }
 
 TEST(LeastPeakTest, IsNoHigherThanKeepingEverything) {
