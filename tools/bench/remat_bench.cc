@@ -1,5 +1,6 @@
 // `planner_bench remat`: plans what to compute again in instance files.
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -26,8 +27,13 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int64_t kMaxFileBytes = int64_t{1} << 30;
 
-// More than planning spends: here the search is what is measured.
-constexpr int64_t kWorkPerFile = 1'500'000'000;
+// More than planning spends: here the search is what is measured. Graphs of
+// some hundred nodes are worth a long search; for larger ones it grows with
+// them.
+int64_t DefaultWork(int64_t num_nodes) {
+  if (num_nodes < 1000) return 1'500'000'000;
+  return std::max<int64_t>(150'000'000, 20'000 * num_nodes);
+}
 
 struct Row {
   std::string file;
@@ -140,7 +146,7 @@ class RematBench : public Command {
     }
     RematOptions options;
     options.budget_bytes = row.budget_bytes;
-    options.work_limit = work_limit_;
+    options.work_limit = work_limit_.value_or(DefaultWork(row.num_nodes));
     options.fixed_order = fixed_order_;
     options.recognise_equal_blocks = !no_equal_blocks_;
     absl::optional<RematResult> result = Rematerialize(file.graph, options);
@@ -205,7 +211,7 @@ class RematBench : public Command {
   bool in_place_ = false;
   bool fixed_order_ = false;
   bool no_equal_blocks_ = false;
-  int64_t work_limit_ = kWorkPerFile;
+  absl::optional<int64_t> work_limit_;
   std::string out_;
   FormatFlag format_;
 };
