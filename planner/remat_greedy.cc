@@ -19,7 +19,7 @@ namespace reprise {
 namespace {
 
 // Of so many values at most, drawn at random, one is evicted.
-constexpr size_t kSample = 512;
+constexpr size_t kSample = 2048;
 
 class Greedy {
  public:
