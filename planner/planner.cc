@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/status_macros.h"
 #include "planner/liveness.h"
+#include "planner/next_drop.h"
 #include "planner/offsets.h"
 #include "planner/order.h"
 #include "planner/recompute.h"
@@ -284,7 +285,11 @@ class PassPlanner::Impl {
         " bytes is too small: the smallest arena found has ",
         SmallestArenaBytes(),
         " bytes, and no schedule can need less than the working set of ",
-        segment_.bytes + WorkingSetBytes(lowered_)));
+        LargestStepBytes()));
+  }
+
+  int64_t LargestStepBytes() const {
+    return segment_.bytes + reprise::WorkingSetBytes(lowered_);
   }
 
   // A schedule with everything that follows from it.
@@ -356,6 +361,7 @@ class PassPlanner::Impl {
     report.live_at_peak = ListLiveAtPeak(parts);
     report.bytes_by_class = SumByClass(report.live_at_peak);
     CountSteps(lowered_, plan, report);
+    report.next_drop = NextDropOf(schedule);
     report.naive_bytes = NaiveBytes(lowered_, segment_);
     report.order = order_.name;
     report.rematerialization = schedule.method;
@@ -372,6 +378,22 @@ class PassPlanner::Impl {
           " regions are not judged: each takes planning the graph once more"));
     }
     return report;
+  }
+
+  absl::optional<NextDrop> NextDropOf(const PlacedSchedule& schedule) const {
+    const RematGraph problem =
+        ToRematGraph(lowered_, regions_, resolution_.tasks, order_.tasks,
+                     trajectory_options_.liveness);
+    const absl::optional<Drop> drop =
+        FindNextDrop(problem, schedule.runs, 20 * work_limit_);
+    if (!drop.has_value()) return absl::nullopt;
+    NextDrop result;
+    result.value = LogicalName(step_graph_, lowered_,
+                               resolution_.tasks.instances[drop->value].value);
+    result.bytes = drop->bytes;
+    result.added_cost_nanoseconds = drop->added_cost;
+    result.peak_bytes_after = segment_.bytes + drop->peak_bytes;
+    return result;
   }
 
   // Regions with a policy of their own are judged by the annotations alone;
@@ -426,6 +448,10 @@ absl::StatusOr<std::unique_ptr<PassPlanner>> PassPlanner::Create(
 
 int64_t PassPlanner::SmallestArenaBytes() {
   return impl_->SmallestArenaBytes();
+}
+
+int64_t PassPlanner::WorkingSetBytes() const {
+  return impl_->LargestStepBytes();
 }
 
 std::vector<TradeOff> PassPlanner::Curve() { return impl_->Curve(); }

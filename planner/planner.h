@@ -8,6 +8,7 @@
 //   liveness.cc   buffers: merged values with lifetimes; peak, working set
 //   offsets.cc    arena offsets
 //   report.cc     residuals, region ledger, bytes by class
+//   next_drop.cc  which single change would lower the peak
 
 #ifndef PLANNER_PLANNER_H_
 #define PLANNER_PLANNER_H_
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/optional.h"
 #include "absl/types/span.h"
 #include "core/graph.h"
 #include "core/lowered_graph.h"
@@ -94,12 +96,23 @@ struct LiveAtPeak {
   int64_t bytes = 0;
 };
 
+// The one value to drop, and to compute again right before its next read, that
+// lowers the peak at the least cost for a byte. Where several steps share the
+// peak, it lowers the first of them.
+struct NextDrop {
+  std::string value;  // logical name
+  int64_t bytes = 0;  // that the peak step has less
+  int64_t added_cost_nanoseconds = 0;
+  int64_t peak_bytes_after = 0;  // of the plan, then; as peak_live_bytes
+};
+
 struct PlanReport {
   std::vector<Residual> residuals;
   std::vector<RegionReport> regions;
   BytesByClass bytes_by_class;
   std::vector<LiveAtPeak> live_at_peak;  // largest first
   std::string peak_node;                 // name of the node at the peak step
+  absl::optional<NextDrop> next_drop;    // nullopt: no single one was found
   int32_t recomputed_steps = 0;
   int64_t recompute_cost_nanoseconds = 0;
   int64_t cost_nanoseconds = 0;    // of all other steps
@@ -152,6 +165,10 @@ class PassPlanner {
 
   // Returns the smallest arena found. The first call searches.
   int64_t SmallestArenaBytes();
+
+  // Returns the largest single step with what persists: no budget below it can
+  // be met. Searches nothing.
+  int64_t WorkingSetBytes() const;
 
   // Returns the trajectory, the largest arena and least cost first.
   std::vector<TradeOff> Curve();

@@ -393,15 +393,20 @@ void JudgeAutoRegions(const PlanParts& annotated, const PlanParts& planned,
   }
 }
 
+std::string LogicalName(const Graph& step_graph, const LoweredGraph& graph,
+                        LoweredValueId value) {
+  const LoweredValue& root = graph.values[graph.values[value].copy_of];
+  return root.logical.empty() ? absl::StrCat("value ", value)
+                              : step_graph.values[root.logical[0]].name;
+}
+
 std::vector<LiveAtPeak> ListLiveAtPeak(const PlanParts& parts) {
   const LoweredGraph& graph = parts.graph;
   const TaskGraph& tasks = parts.resolution.tasks;
   const int32_t step = parts.liveness.peak.step;
   std::vector<LiveAtPeak> live;
   const auto name_of = [&](LoweredValueId v) {
-    const LoweredValue& root = graph.values[graph.values[v].copy_of];
-    return root.logical.empty() ? absl::StrCat("value ", v)
-                                : parts.step_graph.values[root.logical[0]].name;
+    return LogicalName(parts.step_graph, graph, v);
   };
   const auto add = [&live](std::string name, const char* what, int64_t bytes) {
     if (bytes > 0) live.push_back({std::move(name), what, bytes});

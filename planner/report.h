@@ -3,6 +3,7 @@
 #ifndef PLANNER_REPORT_H_
 #define PLANNER_REPORT_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -52,6 +53,11 @@ void JudgeAutoRegions(const PlanParts& annotated, const PlanParts& planned,
                       absl::Span<const int32_t> runs,
                       const LedgerOptions& options,
                       std::vector<RegionReport>& ledger);
+
+// Returns the name that a lowered value goes by in reports: of the step graph
+// value it is or copies; made up where there is none.
+std::string LogicalName(const Graph& step_graph, const LoweredGraph& graph,
+                        LoweredValueId value);
 
 // Returns what lives at the peak step, largest first.
 //
