@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "core/lowering.h"
 #include "core/names.h"
@@ -237,6 +238,85 @@ class SetPlanner {
     return absl::OkStatus();
   }
 
+  // Plans every pass within the budget of the options, without explanations.
+  //
+  //   errors: ResourceExhausted, without a search if no search can help.
+  absl::StatusOr<std::vector<reprise::Plan>> PlanBriefly() {
+    const int64_t budget = options_.plan.budget_bytes;
+    std::vector<reprise::Plan> plans;
+    for (const std::unique_ptr<PassPlanner>& planner : *planners_) {
+      if (planner->WorkingSetBytes() > budget) {
+        return absl::ResourceExhaustedError(absl::StrCat(
+            "budget of ", budget, " bytes is too small: a single step needs ",
+            planner->WorkingSetBytes()));
+      }
+    }
+    for (const std::unique_ptr<PassPlanner>& planner : *planners_) {
+      ASSIGN_OR_RETURN(reprise::Plan plan, planner->FitPlan(budget));
+      plans.push_back(std::move(plan));
+    }
+    return plans;
+  }
+
+  // Returns the plans without a budget as one point of the trade-off.
+  absl::StatusOr<TradeOff> WithoutBudget() {
+    TradeOff point;
+    for (size_t i = 0; i < planners_->size(); ++i) {
+      ASSIGN_OR_RETURN(const reprise::Plan plan,
+                       (*planners_)[i]->FitPlan(INT64_MAX));
+      point.arena_bytes = std::max(point.arena_bytes, plan.end_bytes);
+      if (i > 0) continue;
+      point.peak_live_bytes = plan.peak_live_bytes;
+      CountCosts(plan, point);
+    }
+    return point;
+  }
+
+  // Returns the cost of replays / the cost of all other steps of a plan of the
+  // first pass.
+  double AddedFraction(const reprise::Plan& plan) const {
+    TradeOff point;
+    CountCosts(plan, point);
+    if (point.cost_nanoseconds == 0) return 0;
+    return static_cast<double>(point.added_cost_nanoseconds) /
+           static_cast<double>(point.cost_nanoseconds);
+  }
+
+  // Returns the trajectory of the first pass, with the arenas that the whole
+  // set then has.
+  //
+  //   first: of WithoutBudget.
+  absl::StatusOr<std::vector<TradeOff>> Curve(const TradeOff& first) {
+    std::vector<TradeOff> curve;
+    for (TradeOff point : (*planners_)[0]->Curve()) {
+      for (size_t i = 1; i < planners_->size(); ++i) {
+        const absl::StatusOr<reprise::Plan> plan =
+            (*planners_)[i]->FitPlan(point.arena_bytes);
+        const int64_t bytes =
+            plan.ok() ? plan->end_bytes : (*planners_)[i]->SmallestArenaBytes();
+        point.arena_bytes = std::max(point.arena_bytes, bytes);
+      }
+      // What annotations replay counts too.
+      point.added_cost_nanoseconds +=
+          point.cost_nanoseconds - first.cost_nanoseconds;
+      point.cost_nanoseconds = first.cost_nanoseconds;
+      point.recomputed_steps += first.recomputed_steps;
+      // Below the smallest arena of another pass, cost buys nothing.
+      if (curve.empty() || point.arena_bytes < curve.back().arena_bytes) {
+        curve.push_back(std::move(point));
+      }
+    }
+    return curve;
+  }
+
+  int64_t WorkingSetBytes() const {
+    int64_t bytes = 0;
+    for (const std::unique_ptr<PassPlanner>& planner : *planners_) {
+      bytes = std::max(bytes, planner->WorkingSetBytes());
+    }
+    return bytes;
+  }
+
   absl::Status MakePlanners() {
     planners_ = std::make_shared<Planners>();
     for (const std::unique_ptr<PlannedPass>& pass : plan_.passes) {
@@ -258,10 +338,36 @@ class SetPlanner {
   }
 
   PlannedTrainer Finish() {
-    return PlannedTrainer{std::move(plan_), std::move(reports_)};
+    PlannedTrainer planned;
+    planned.plan = std::move(plan_);
+    planned.reports = std::move(reports_);
+    if (planners_ != nullptr) {
+      planned.smallest_arena_bytes = [planners = planners_] {
+        int64_t bytes = 0;
+        for (const std::unique_ptr<PassPlanner>& planner : *planners) {
+          bytes = std::max(bytes, planner->SmallestArenaBytes());
+        }
+        return bytes;
+      };
+    }
+    return planned;
   }
 
  private:
+  // Adds up the steps of a plan of the first pass.
+  void CountCosts(const reprise::Plan& plan, TradeOff& point) const {
+    const LoweredGraph& lowered = plan_.passes[0]->lowered;
+    for (const Step& step : plan.steps) {
+      const int64_t cost = lowered.cost_nanoseconds(step.node);
+      if (step.run > 0) {
+        ++point.recomputed_steps;
+        point.added_cost_nanoseconds += cost;
+      } else {
+        point.cost_nanoseconds += cost;
+      }
+    }
+  }
+
   const proto::Graph& graph_;
   const TrainerOptions& options_;
   LoweringOptions lowering_;
@@ -284,6 +390,107 @@ absl::StatusOr<PlannedTrainer> PlanTrainer(const proto::Graph& graph,
   RETURN_IF_ERROR(planner.Plan());
   planner.AddNotes(NotesOfPatterns(planner.plan().passes[0]->model));
   return planner.Finish();
+}
+
+proto::Graph WithoutAnnotations(const proto::Graph& graph) {
+  proto::Graph bare = graph;
+  bare.clear_region();
+  bare.clear_annotation();
+  for (proto::Node& node : *bare.mutable_node()) node.clear_region();
+  return bare;
+}
+
+absl::StatusOr<Sweep> SweepTrainer(const proto::Graph& graph,
+                                   const proto::TrainConfig& config,
+                                   const TrainerOptions& options,
+                                   SweepAnnotations annotations) {
+  Sweep sweep;
+  const auto fill_in_curve = [&sweep](SetPlanner& planner,
+                                      const TradeOff& first) -> absl::Status {
+    ASSIGN_OR_RETURN(sweep.curve, planner.Curve(first));
+    sweep.symbols = planner.plan().passes[0]->model.symbols;
+    sweep.persistent_bytes = planner.plan().persistent_bytes;
+    sweep.working_set_bytes = planner.WorkingSetBytes();
+    return absl::OkStatus();
+  };
+  SetPlanner annotated(graph, config, options);
+  RETURN_IF_ERROR(annotated.LowerTraining());
+  RETURN_IF_ERROR(annotated.MakePlanners());
+  ASSIGN_OR_RETURN(sweep.annotated, annotated.WithoutBudget());
+  const bool is_bare = graph.region().empty() && graph.annotation().empty();
+  if (annotations == SweepAnnotations::kBinding || is_bare) {
+    RETURN_IF_ERROR(fill_in_curve(annotated, sweep.annotated));
+  }
+  if (is_bare) {
+    sweep.save_everything = sweep.annotated;
+    return sweep;
+  }
+  const proto::Graph without = WithoutAnnotations(graph);
+  SetPlanner bare(without, config, options);
+  RETURN_IF_ERROR(bare.LowerTraining());
+  RETURN_IF_ERROR(bare.MakePlanners());
+  ASSIGN_OR_RETURN(sweep.save_everything, bare.WithoutBudget());
+  if (annotations == SweepAnnotations::kIgnored) {
+    RETURN_IF_ERROR(fill_in_curve(bare, sweep.save_everything));
+  }
+  return sweep;
+}
+
+absl::StatusOr<LargestValue> MaximizeSymbol(const proto::Graph& graph,
+                                            const proto::TrainConfig& config,
+                                            const TrainerOptions& options,
+                                            const std::string& symbol,
+                                            double max_added_fraction) {
+  constexpr int64_t kLargest = INT32_MAX;  // of any dim of a kernel
+  std::vector<std::string> symbols;
+  for (const proto::Symbol& each : graph.symbol()) {
+    symbols.push_back(Quote(each.name()));
+  }
+  if (std::find(symbols.begin(), symbols.end(), Quote(symbol)) ==
+      symbols.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.source, ": no symbol ", Quote(symbol),
+        symbols.empty()
+            ? "; there are none"
+            : absl::StrCat("; there are ", absl::StrJoin(symbols, ", "))));
+  }
+  TrainerOptions bound = options;
+  const auto probe = [&](int64_t value) -> absl::Status {
+    bound.symbols[symbol] = value;
+    SetPlanner planner(graph, config, bound);
+    RETURN_IF_ERROR(planner.LowerTraining());
+    RETURN_IF_ERROR(planner.MakePlanners());
+    ASSIGN_OR_RETURN(const std::vector<reprise::Plan> plans,
+                     planner.PlanBriefly());
+    const double added = planner.AddedFraction(plans[0]);
+    if (added <= max_added_fraction) return absl::OkStatus();
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "within %d bytes, with %s = %d, the cheapest plan found adds %.1f %% "
+        "to the cost of a step, more than %.1f %%",
+        bound.plan.budget_bytes, symbol, value, 100 * added,
+        100 * max_added_fraction));
+  };
+  const absl::Status first = probe(1);
+  if (!first.ok()) {
+    return absl::Status(
+        first.code(), absl::StrCat("with ", symbol, " = 1: ", first.message()));
+  }
+  int64_t fits = 1;
+  int64_t fails = 2;
+  while (fails <= kLargest && probe(fails).ok()) {
+    fits = fails;
+    fails *= 2;
+  }
+  fails = std::min(fails, kLargest + 1);
+  while (fails - fits > 1) {
+    const int64_t middle = fits + (fails - fits) / 2;
+    (probe(middle).ok() ? fits : fails) = middle;
+  }
+  LargestValue largest;
+  largest.value = fits;
+  bound.symbols[symbol] = fits;
+  ASSIGN_OR_RETURN(largest.planned, PlanTrainer(graph, config, bound));
+  return largest;
 }
 
 absl::StatusOr<PlannedTrainer> ReadPlan(const std::string& path,

@@ -21,6 +21,9 @@
 #ifndef REPRISE_H_
 #define REPRISE_H_
 
+#include <cstdint>
+#include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -69,6 +72,11 @@ struct TrainerOptions {
 struct PlannedTrainer {
   TrainerPlan plan;
   std::vector<PlanReport> reports;  // of plan.passes, in order
+
+  // Returns the smallest arena found in which every pass fits: the smallest
+  // budget that is not refused. The first call may search long. Empty: the
+  // plans are read from a file.
+  std::function<int64_t()> smallest_arena_bytes;
 };
 
 // Loads, differentiates, lowers and plans: one training pass (two where the
@@ -102,6 +110,57 @@ absl::Status WritePlan(const TrainerPlan& plan, const std::string& path);
 absl::StatusOr<PlannedTrainer> PlanRunner(
     const proto::Graph& graph, PlanMode mode,
     const std::vector<std::string>& gradients, const TrainerOptions& options);
+
+// Memory against time, over all budgets. Arenas are those of the whole set,
+// everything else is of the training pass; added costs are those of all steps
+// that run again, cost is that of all others.
+struct Sweep {
+  std::map<std::string, int64_t> symbols;  // as bound
+  std::vector<TradeOff> curve;             // largest arena and least cost first
+  TradeOff annotated;             // the plan of the graph without a budget
+  TradeOff save_everything;       // the same without regions and annotations
+  int64_t persistent_bytes = 0;   // part of every arena
+  int64_t working_set_bytes = 0;  // no schedule of the curve needs less
+};
+
+enum class SweepAnnotations : uint8_t {
+  kIgnored,  // the curve shows what is possible
+  kBinding,  // it shows what the graph's annotations leave possible
+};
+
+// Returns the trade-off of a trainer's plans.
+//
+//   options: the budgets are not used.
+//   errors:  those of PlanTrainer.
+//   cost:    searches once, or twice if the graph has annotations.
+absl::StatusOr<Sweep> SweepTrainer(
+    const proto::Graph& graph, const proto::TrainConfig& config,
+    const TrainerOptions& options,
+    SweepAnnotations annotations = SweepAnnotations::kIgnored);
+
+// Returns `graph` without regions and annotations.
+proto::Graph WithoutAnnotations(const proto::Graph& graph);
+
+struct LargestValue {
+  int64_t value = 0;
+  PlannedTrainer planned;
+};
+
+// Returns the largest value of a symbol, from 1 to 2^31 - 1, for which a plan
+// is found within `options.plan.budget_bytes` whose replays cost at most
+// `max_added_fraction` of all other steps, and the plan. Values double until
+// one does not fit, then the interval is halved: a value above one that fails
+// is not tried, whatever it fails for.
+//
+//   options: a value of the symbol there is not used; no process budget.
+//   errors:  InvalidArgument naming the symbols there are; those of PlanTrainer
+//            for the value 1, and ResourceExhausted with both costs if it adds
+//            too much.
+absl::StatusOr<LargestValue> MaximizeSymbol(const proto::Graph& graph,
+                                            const proto::TrainConfig& config,
+                                            const TrainerOptions& options,
+                                            const std::string& symbol,
+                                            double max_added_fraction);
 
 // PlanTrainer, and a trainer that owns its arena.
 absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(

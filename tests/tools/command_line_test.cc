@@ -40,8 +40,8 @@ void ExpectInputError(const std::vector<std::string>& args,
 
 TEST(CommandLineTest, EveryCommandHasHelp) {
   EXPECT_EQ(RunReprise({"--help"}).code, 0);
-  for (const char* command :
-       {"check", "residuals", "plan", "run", "train", "eval", "bench"}) {
+  for (const char* command : {"check", "residuals", "plan", "sweep", "run",
+                              "train", "eval", "bench"}) {
     const CommandResult help = RunReprise({command, "--help"});
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_TRUE(absl::StrContains(help.out, "MODEL")) << help.out;
@@ -53,7 +53,7 @@ TEST(CommandLineTest, WrongUsageExitsWithTwo) {
   ExpectUsageError({}, "subcommand");
   ExpectUsageError({"frobnicate"},
                    "no command 'frobnicate'; there are check residuals plan "
-                   "run train eval bench zoo");
+                   "sweep run train eval bench zoo");
   ExpectUsageError({"plan"}, "MODEL");
   ExpectUsageError({"plan", kLesson, "--frobnicate"}, "--frobnicate");
   ExpectUsageError({"plan", kLesson, "--budget=5 apples"},
@@ -175,6 +175,57 @@ TEST(CommandLineTest, PlanWritesAFileThatIsReadAgain) {
   const absl::StatusOr<PlannedTrainer> read =
       ReadPlan(path, *graph, config, options);
   EXPECT_TRUE(read.ok()) << read.status();
+}
+
+TEST(CommandLineTest, TheLargestValueNeedsABudget) {
+  ExpectUsageError({"plan", kLesson, "--maximize=batch"}, "--budget");
+  ExpectUsageError({"plan", kLesson, "--max-added-cost=10"}, "--maximize");
+  ExpectUsageError({"plan", kLesson, "--budget=4MiB", "--maximize=batch",
+                    "--process-budget=1GiB"},
+                   "--process-budget");
+  ExpectUsageError({"plan", kLesson, "--budget=4MiB", "--maximize=batch",
+                    "--max-added-cost=-1"},
+                   "'-1' is not a number");
+  ExpectInputError({"plan", kLesson, "--budget=4MiB", "--maximize=depth"},
+                   "no symbol 'depth'; there are 'batch', 'width'");
+  ExpectInputError({"plan", kLesson, "--budget=1KiB", "--maximize=batch"},
+                   "with batch = 1: budget of 1024 bytes is too small");
+}
+
+TEST(CommandLineTest, TheLargestValueIsSaidFirst) {
+  const CommandResult result = RunReprise(
+      {"plan", kLesson, "--threads=1", "--budget=4MiB", "--maximize=batch"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  EXPECT_EQ(result.out.rfind("batch = ", 0), 0u) << result.out;
+  EXPECT_TRUE(absl::StrContains(result.out, " is the largest found to fit"));
+}
+
+// A chain of 60 blocks has more than 200 steps.
+TEST(CommandLineTest, TheSmallestArenaOfALongPlanIsSearchedForWhenAsked) {
+  const std::string path = TempPath("chain.textproto");
+  std::ofstream(path) << RunReprise({"zoo", "chain", "--blocks=60"}).out;
+  const auto says = [](const std::vector<std::string>& args) {
+    return absl::StrContains(RunReprise(args).out, "  smallest arena ");
+  };
+  EXPECT_TRUE(says({"plan", kLesson, "--threads=1"}));
+  EXPECT_FALSE(says({"plan", path, "--threads=1"}));
+  EXPECT_TRUE(says({"plan", path, "--threads=1", "--smallest"}));
+  EXPECT_TRUE(says({"plan", path, "--threads=1", "--budget=1GiB"}));
+}
+
+TEST(CommandLineTest, PicturesAreFiles) {
+  for (const char* command : {"plan", "sweep"}) {
+    const std::string path = TempPath(absl::StrCat(command, ".html"));
+    const CommandResult result = RunReprise(
+        {command, kLesson, "--threads=1", absl::StrCat("--html=", path)});
+    ASSERT_EQ(result.code, 0) << result.err;
+    std::ifstream file(path);
+    std::string first;
+    std::getline(file, first);
+    EXPECT_EQ(first, "<!DOCTYPE html>") << command;
+    ExpectInputError({command, kLesson, "--html=/no/such/folder/x.html"},
+                     "/no/such/folder");
+  }
 }
 
 TEST(CommandLineTest, RunWantsEveryInput) {

@@ -21,7 +21,15 @@ constexpr char kLesson[] = "examples/lesson_two_layers.textproto";
 constexpr char kDigits[] = "examples/digits_mlp.textproto";
 
 // What a key's value must be.
-enum class Kind { kInteger, kNumber, kString, kBoolean, kObject, kArray };
+enum class Kind {
+  kInteger,
+  kNumber,
+  kString,
+  kBoolean,
+  kObject,
+  kArray,
+  kNull
+};
 
 using Schema = std::map<std::string, Kind>;
 
@@ -39,6 +47,8 @@ bool Is(const Json& value, Kind kind) {
       return value.is_object();
     case Kind::kArray:
       return value.is_array();
+    case Kind::kNull:
+      return value.is_null();
   }
   return false;
 }
@@ -148,15 +158,19 @@ TEST(JsonSchemaTest, Plan) {
   const Json json = Report({"plan", kLesson});
   ExpectSchema(json, {{"model", Kind::kString},
                       {"symbols", Kind::kObject},
+                      {"maximized", Kind::kNull},
                       {"threads", Kind::kInteger},
                       {"arena_bytes", Kind::kInteger},
                       {"lower_bound_bytes", Kind::kInteger},
+                      {"gap_bytes", Kind::kInteger},
+                      {"smallest_arena_bytes", Kind::kInteger},
                       {"working_set_bytes", Kind::kInteger},
                       {"persistent_bytes", Kind::kInteger},
                       {"naive_bytes", Kind::kInteger},
                       {"peak_step", Kind::kInteger},
                       {"peak_node", Kind::kString},
                       {"bytes_by_class", Kind::kObject},
+                      {"next_drop", Kind::kObject},
                       {"engine_bytes", Kind::kInteger},
                       {"library_heap_bytes", Kind::kInteger},
                       {"steps", Kind::kInteger},
@@ -180,6 +194,10 @@ TEST(JsonSchemaTest, Plan) {
                                         {"temporaries", Kind::kInteger},
                                         {"workspaces", Kind::kInteger},
                                         {"scratchpads", Kind::kInteger}});
+  ExpectSchema(json["next_drop"], {{"value", Kind::kString},
+                                   {"bytes", Kind::kInteger},
+                                   {"added_cost_nanoseconds", Kind::kInteger},
+                                   {"peak_bytes_after", Kind::kInteger}});
   ExpectListSchema(json["residuals"], ResidualSchema());
   ExpectListSchema(json["regions"], RegionSchema());
   ExpectListSchema(json["live_at_peak"], {{"name", Kind::kString},
@@ -189,6 +207,38 @@ TEST(JsonSchemaTest, Plan) {
                                     {"steps", Kind::kInteger},
                                     {"end_bytes", Kind::kInteger},
                                     {"lower_bound_bytes", Kind::kInteger}});
+}
+
+TEST(JsonSchemaTest, PlanOfTheLargestBatch) {
+  const Json json = Report({"plan", kLesson, "--budget=4MiB",
+                            "--maximize=batch", "--max-added-cost=40"});
+  ExpectSchema(json["maximized"],
+               {{"symbol", Kind::kString}, {"value", Kind::kInteger}});
+  EXPECT_EQ(json["maximized"]["value"], json["symbols"]["batch"]);
+  EXPECT_LE(json["arena_bytes"].get<int64_t>(), int64_t{4} << 20);
+  EXPECT_LE(json["smallest_arena_bytes"], json["arena_bytes"]);
+  EXPECT_LE(json["recompute_cost_fraction"].get<double>(), 0.4);
+}
+
+TEST(JsonSchemaTest, Sweep) {
+  const Json json = Report({"sweep", kLesson});
+  ExpectSchema(json, {{"model", Kind::kString},
+                      {"symbols", Kind::kObject},
+                      {"cost_nanoseconds", Kind::kInteger},
+                      {"persistent_bytes", Kind::kInteger},
+                      {"working_set_bytes", Kind::kInteger},
+                      {"annotated", Kind::kObject},
+                      {"save_everything", Kind::kObject},
+                      {"curve", Kind::kArray}});
+  const Schema point = {{"arena_bytes", Kind::kInteger},
+                        {"lower_bound_bytes", Kind::kInteger},
+                        {"recomputed_steps", Kind::kInteger},
+                        {"added_cost_nanoseconds", Kind::kInteger},
+                        {"recompute_cost_fraction", Kind::kNumber},
+                        {"method", Kind::kString}};
+  ExpectListSchema(json["curve"], point);
+  ExpectSchema(json["annotated"], point);
+  ExpectSchema(json["save_everything"], point);
 }
 
 TEST(JsonSchemaTest, BytesByClassSumToTheLowerBound) {

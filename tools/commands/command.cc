@@ -32,6 +32,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeCheckCommand());
   commands.push_back(MakeResidualsCommand());
   commands.push_back(MakePlanCommand());
+  commands.push_back(MakeSweepCommand());
   commands.push_back(MakeRunCommand());
   commands.push_back(MakeTrainCommand());
   commands.push_back(MakeEvalCommand());

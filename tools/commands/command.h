@@ -37,6 +37,7 @@ class Command {
 std::unique_ptr<Command> MakeCheckCommand();
 std::unique_ptr<Command> MakeResidualsCommand();
 std::unique_ptr<Command> MakePlanCommand();
+std::unique_ptr<Command> MakeSweepCommand();
 std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeTrainCommand();
 std::unique_ptr<Command> MakeEvalCommand();
