@@ -184,9 +184,12 @@ class Portfolio {
   }
 
   void OfflineGreedy() {
+    int tried = 0;
     for (const double distance : {1.0, 0.5, 2.0, 0.0}) {
       for (const bool operands : {false, true}) {
-        if (work_left() == 0 && best_.has_value()) return;
+        // Without any schedule yet, the first two are tried at any rate.
+        if (work_left() == 0 && (best_.has_value() || tried >= 2)) return;
+        ++tried;
         GreedyOptions greedy;
         greedy.distance_power = distance;
         greedy.with_evicted_operands = operands;
