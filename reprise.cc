@@ -454,7 +454,12 @@ absl::StatusOr<LargestValue> MaximizeSymbol(const proto::Graph& graph,
             ? "; there are none"
             : absl::StrCat("; there are ", absl::StrJoin(symbols, ", "))));
   }
+  // Probes are many, and those that fail search to the end: each gets a part of
+  // the work, the plan that is returned all of it.
+  constexpr int64_t kProbeShare = 16;
   TrainerOptions bound = options;
+  bound.plan.work_limit =
+      std::max<int64_t>(1, bound.plan.work_limit / kProbeShare);
   const auto probe = [&](int64_t value) -> absl::Status {
     bound.symbols[symbol] = value;
     SetPlanner planner(graph, config, bound);
@@ -489,7 +494,19 @@ absl::StatusOr<LargestValue> MaximizeSymbol(const proto::Graph& graph,
   LargestValue largest;
   largest.value = fits;
   bound.symbols[symbol] = fits;
-  ASSIGN_OR_RETURN(largest.planned, PlanTrainer(graph, config, bound));
+  TrainerOptions thorough = bound;
+  thorough.plan.work_limit = options.plan.work_limit;
+  absl::StatusOr<PlannedTrainer> planned = PlanTrainer(graph, config, thorough);
+  // More work finds other plans; what the probe found is known to do.
+  const auto is_cheap = [&](const PlanReport& report) {
+    return static_cast<double>(report.recompute_cost_nanoseconds) <=
+           max_added_fraction * static_cast<double>(report.cost_nanoseconds);
+  };
+  if (!planned.ok() || !is_cheap(planned->reports[0])) {
+    planned = PlanTrainer(graph, config, bound);
+  }
+  RETURN_IF_ERROR(planned.status());
+  largest.planned = *std::move(planned);
   return largest;
 }
 

@@ -234,7 +234,9 @@ int64_t SectionSearch::FindSupport(int32_t section) {
 bool SectionSearch::Propagate(int32_t begin, int32_t end) {
   raised_.assign(1, {begin, end});
   while (!raised_.empty()) {
-    const auto [first, last] = raised_.back();
+    // No structured binding: a lambda of C++17 may not capture one.
+    const int32_t first = raised_.back().first;
+    const int32_t last = raised_.back().second;
     raised_.pop_back();
     int64_t highest = floor_[first];
     bool level = true;
