@@ -11,11 +11,12 @@ RematGraph ToRematGraph(const LoweredGraph& graph, const Regions& regions,
                         const TaskGraph& tasks, absl::Span<const TaskId> order,
                         const LivenessOptions& options) {
   RematGraph result;
+  result.alignment = kArenaAlignment;
   result.values.resize(tasks.instances.size());
   for (size_t i = 0; i < tasks.instances.size(); ++i) {
     const LoweredValue& value = graph.values[tasks.instances[i].value];
     if (!IsPersistent(value.kind)) {
-      result.values[i].bytes = AlignUp(value.bytes);
+      result.values[i].bytes = value.bytes;
     }
   }
   for (const InstanceId i : tasks.results) {
@@ -27,7 +28,7 @@ RematGraph ToRematGraph(const LoweredGraph& graph, const Regions& regions,
     const Description& description = graph.description(task.node);
     RematNode node;
     node.cost = graph.cost_nanoseconds(task.node);
-    node.scratchpad_bytes = AlignUp(description.scratchpad_bytes);
+    node.scratchpad_bytes = description.scratchpad_bytes;
     // A replay that an annotation asks for runs once, where it asks for it.
     node.may_repeat = !task.replay && regions.IsFree(task.node);
     node.in = task.in;

@@ -15,8 +15,8 @@
 namespace reprise {
 
 // Returns the problem whose node k is task `order[k]` and whose value i is
-// instance i. Bytes are rounded up to the arena's alignment; what persists has
-// none. Only tasks that no annotation binds may repeat.
+// instance i. What persists has no bytes. Only tasks that no annotation binds
+// may repeat.
 RematGraph ToRematGraph(const LoweredGraph& graph, const Regions& regions,
                         const TaskGraph& tasks, absl::Span<const TaskId> order,
                         const LivenessOptions& options);
