@@ -36,17 +36,16 @@ TEST(ShapeTest, TransposesOfEveryTileSizeMoveEveryElement) {
       const int rank = static_cast<int>(dims.size());
       OpCase c = Case("Transpose", {{dtype, dims}}, {});
       const HostTensor x = Counted(c.in[0]);
-      c.definition = [rank](const HostTensors& in, const Attrs&) {
-        Dims to(in[0].type.dims.rbegin(), in[0].type.dims.rend());
-        return HostTensors{
-            FromIndex({in[0].type.dtype, to}, [&](const Dims& index) {
-              return At(in[0], Dims(index.rbegin(), index.rend()));
-            })};
-      };
-      EXPECT_EQ(RunOp(c, {x})[0].data, c.definition({x}, {})[0].data);
-      CheckForward(c, /*seed=*/1);
-    }
+      Dims to(in[0].type.dims.rbegin(), in[0].type.dims.rend());
+      return HostTensors{
+          FromIndex({in[0].type.dtype, to}, [&](const Dims& index) {
+            return At(in[0], Dims(index.rbegin(), index.rend()));
+          })};
+    };
+    EXPECT_EQ(RunOp(c, {x})[0].data, c.definition({x}, {})[0].data);
+    CheckForward(c, /*seed=*/1);
   }
+}
 }
 
 // Long rows are split among threads, short ones dealt out.
