@@ -3,6 +3,7 @@
 #ifndef PLANNER_ORDER_H_
 #define PLANNER_ORDER_H_
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,19 @@ struct Order {
   std::vector<TaskId> tasks;  // every task once
   std::string name;           // of the method that found it
   Peak peak;                  // persistent values not counted
+
+  // A claim: no order has a lower peak in which tasks on demand run directly
+  // before the first task that needs them.
+  bool proven = false;
+  int64_t bound_bytes = 0;  // that no such order is below; a claim too
+};
+
+struct OrderOptions {
+  LivenessOptions liveness;
+
+  // Ends searches, in operands looked at, each of them; 0: there is none, and
+  // the result is the best of the candidates.
+  int64_t search_work = 1'000'000;
 };
 
 // Returns the tasks as close to the order of the lowered graph as their
@@ -27,14 +41,14 @@ absl::StatusOr<Order> FileOrder(const LoweredGraph& graph,
                                 const TaskGraph& tasks,
                                 const LivenessOptions& options);
 
-// Returns the order of the lowest peak among several candidates, of which
-// FileOrder is one; the first of equals.
+// Returns the order of the lowest peak found: among several candidates, of
+// which FileOrder is one, and by searching from there.
 //
 //   errors: as above.
-//   cost:   O(operands * log tasks).
+//   cost:   O(operands * log tasks + search_work).
 absl::StatusOr<Order> LeastPeakOrder(const LoweredGraph& graph,
                                      const TaskGraph& tasks,
-                                     const LivenessOptions& options);
+                                     const OrderOptions& options);
 
 }  // namespace reprise
 

@@ -232,8 +232,11 @@ class PassPlanner::Impl {
   // Makes the first plan of the trajectory.
   absl::Status Start() {
     resolution_ = regions_.Resolve();
-    ASSIGN_OR_RETURN(order_, LeastPeakOrder(lowered_, resolution_.tasks,
-                                            trajectory_options_.liveness));
+    OrderOptions options;
+    options.liveness = trajectory_options_.liveness;
+    options.search_work = work_limit_;
+    ASSIGN_OR_RETURN(order_,
+                     LeastPeakOrder(lowered_, resolution_.tasks, options));
     PlacedSchedule first;
     first.runs.resize(order_.tasks.size());
     std::iota(first.runs.begin(), first.runs.end(), 0);
@@ -403,6 +406,7 @@ class PassPlanner::Impl {
     LedgerOptions options;
     options.liveness = trajectory_options_.liveness;
     options.max_work = 20 * work_limit_;
+    options.search_work = work_limit_;
     const Liveness liveness =
         ComputeLiveness(lowered_, resolution_.tasks, order_.tasks,
                         trajectory_options_.liveness);

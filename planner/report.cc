@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -282,10 +283,29 @@ std::vector<Residual> ListResiduals(const PlanParts& parts) {
 absl::StatusOr<std::vector<RegionReport>> MakeLedger(
     const PlanParts& parts, const LedgerOptions& options) {
   const LoweredGraph& graph = parts.graph;
-  const Outcome now =
+  Outcome now =
       OutcomeOf(graph, parts.regions, parts.resolution, parts.order.peak.bytes);
-  const int64_t work_per_region =
+  int64_t work_per_region =
       static_cast<int64_t>(parts.resolution.tasks.tasks.size()) * 8;
+  OrderOptions order_options;
+  order_options.liveness = options.liveness;
+  order_options.search_work = options.search_work;
+  if (options.search_work > 0) {
+    std::set<RegionId> to_judge;
+    for (const auto& replay : now.replays) to_judge.insert(replay.first);
+    // Two searches each, of which the sum may not overflow.
+    const int64_t searched =
+        work_per_region + 2 * std::min(options.search_work, options.max_work);
+    if (static_cast<int64_t>(to_judge.size()) <= options.max_work / searched) {
+      work_per_region = searched;
+    } else {
+      order_options.search_work = 0;
+      ASSIGN_OR_RETURN(
+          const Order order,
+          LeastPeakOrder(graph, parts.resolution.tasks, order_options));
+      now.peak_bytes = order.peak.bytes;
+    }
+  }
   int64_t work_left = options.max_work;
   std::vector<RegionReport> ledger;
   for (size_t i = 0; i < parts.step_graph.regions.size(); ++i) {
@@ -312,7 +332,7 @@ absl::StatusOr<std::vector<RegionReport>> MakeLedger(
       work_left -= work_per_region;
       const Resolution without = parts.regions.Resolve(/*keep_all=*/region);
       ASSIGN_OR_RETURN(const Order order,
-                       LeastPeakOrder(graph, without.tasks, options.liveness));
+                       LeastPeakOrder(graph, without.tasks, order_options));
       const Outcome other =
           OutcomeOf(graph, parts.regions, without, order.peak.bytes);
       report.bytes_avoided = other.residual_bytes() - now.residual_bytes();

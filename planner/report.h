@@ -38,6 +38,11 @@ struct LedgerOptions {
   // Node visits that all regions together may cost; regions beyond that stay
   // without a verdict.
   int64_t max_work = 20'000'000;
+
+  // Of the search behind the plan's own order (see planner/order.h). Orders
+  // without a region are searched as long, if `max_work` lets all of them be;
+  // otherwise both sides of every verdict are the best of the candidates.
+  int64_t search_work = 0;
 };
 
 // Returns what each region of the step graph changes, all others as they are.

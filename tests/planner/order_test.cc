@@ -2,11 +2,16 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iostream>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
+#include "planner/list_scheduler.h"
+#include "planner/order_exact.h"
+#include "planner/order_model.h"
+#include "planner/order_search.h"
 #include "planner/regions.h"
 #include "tests/planner/lowered_builder.h"
 #include "tests/planner/random_lowered.h"
@@ -27,7 +32,7 @@ Resolved ResolvedOf(LoweredBuilder b) {
 
 Order LeastPeakOf(const Resolved& r) {
   const absl::StatusOr<Order> order =
-      LeastPeakOrder(r.b.graph(), r.tasks, LivenessOptions());
+      LeastPeakOrder(r.b.graph(), r.tasks, OrderOptions());
   EXPECT_TRUE(order.ok()) << order.status();
   return *order;
 }
@@ -166,112 +171,276 @@ TEST(OrderTest, ReportsTheExactPeak) {
   }
 }
 
-// The lowest peak of any legal order, nothing in place: the best way to have
-// run a set of tasks, for every set.
-class BestOrder {
+// Every legal order of the scheduled tasks of a small graph, each task directly
+// behind the on-demand tasks that it needs and that have not run, in the order
+// of its operands.
+class EveryOrder {
  public:
-  explicit BestOrder(const Resolved& r) : b_(r.b), tasks_(r.tasks) {
-    const size_t n = tasks_.tasks.size();
-    before_.assign(n, 0);
-    for (size_t t = 0; t < n; ++t) {
-      for (const InstanceId in : tasks_.tasks[t].in) {
-        const TaskId producer = tasks_.instances[in].producer;
-        if (producer >= 0) before_[t] |= Bit(producer);
-      }
-      if (EffectOf(t) != Effect::kUpdate) continue;
-      for (size_t other = 0; other < n; ++other) {
-        const std::vector<InstanceId>& in = tasks_.tasks[other].in;
-        const bool reads_old =
-            other != t &&
-            std::find(in.begin(), in.end(), tasks_.tasks[t].in[0]) != in.end();
-        if (reads_old || EffectOf(other) == Effect::kGuard) {
-          before_[t] |= Bit(other);
+  EveryOrder(const Resolved& r, const LivenessOptions& options, int most_orders)
+      : r_(r), options_(options), most_orders_(most_orders) {
+    const std::vector<Task>& tasks = r.tasks.tasks;
+    run_.assign(tasks.size(), false);
+    for (const Task& task : tasks) {
+      const Effect effect = r_.b.graph().nodes[task.node].effect;
+      std::vector<TaskId> before;
+      for (size_t other = 0; effect == Effect::kUpdate && other < tasks.size();
+           ++other) {
+        if (&tasks[other] == &task) continue;
+        const std::vector<InstanceId>& in = tasks[other].in;
+        if (EffectOf(other) == Effect::kGuard ||
+            std::find(in.begin(), in.end(), task.in[0]) != in.end()) {
+          before.push_back(static_cast<TaskId>(other));
         }
       }
+      run_before_.push_back(std::move(before));
     }
+    Extend();
   }
 
-  int64_t LeastPeak() const {
-    const size_t n = tasks_.tasks.size();
-    const size_t all = (size_t{1} << n) - 1;
-    std::vector<int64_t> best(all + 1, INT64_MAX);
-    best[0] = 0;
-    for (size_t done = 0; done < all; ++done) {
-      if (best[done] == INT64_MAX) continue;
-      for (size_t t = 0; t < n; ++t) {
-        if ((done & Bit(t)) != 0 || (before_[t] & ~done) != 0) continue;
-        int64_t& next = best[done | Bit(t)];
-        next = std::min(next, std::max(best[done], Live(done, t)));
-      }
-    }
-    return best[all];
+  // 0: there are more than `most_orders`, or none.
+  int64_t num_orders() const {
+    return num_orders_ > most_orders_ ? 0 : num_orders_;
   }
+  int64_t least_peak() const { return least_peak_; }
 
  private:
-  static size_t Bit(size_t t) { return size_t{1} << t; }
-
   Effect EffectOf(size_t t) const {
-    return b_.graph().nodes[tasks_.tasks[t].node].effect;
+    return r_.b.graph().nodes[r_.tasks.tasks[t].node].effect;
   }
 
-  // Bytes that live while `t` runs after the tasks in `done`.
-  int64_t Live(size_t done, size_t t) const {
-    int64_t sum =
-        AlignUp(b_.graph().description(tasks_.tasks[t].node).scratchpad_bytes);
-    for (size_t i = 0; i < tasks_.instances.size(); ++i) {
-      const Instance& instance = tasks_.instances[i];
-      const LoweredValue& value = b_.graph().values[instance.value];
-      if (IsPersistent(value.kind)) continue;
-      const InstanceId id = static_cast<InstanceId>(i);
-      bool needed = std::find(tasks_.results.begin(), tasks_.results.end(),
-                              id) != tasks_.results.end();
-      for (size_t reader = 0; reader < tasks_.tasks.size(); ++reader) {
-        const std::vector<InstanceId>& in = tasks_.tasks[reader].in;
-        const bool reads = std::find(in.begin(), in.end(), id) != in.end();
-        needed = needed || (reads && (done & Bit(reader)) == 0);
-      }
-      const bool source = instance.producer < 0;
-      const bool made = source || (done & Bit(instance.producer)) != 0;
-      const bool now = !source && instance.producer == static_cast<TaskId>(t);
-      const bool given =
-          source && done == 0;  // whether anybody reads it or not
-      if (now || given || (made && needed)) sum += AlignUp(value.bytes);
+  // Appends `t` and what it needs; returns whether that is legal.
+  bool Fetch(TaskId t) {
+    if (run_[t]) return true;
+    for (const TaskId before : run_before_[t]) {
+      if (!run_[before]) return false;
     }
-    return sum;
+    for (const InstanceId in : r_.tasks.tasks[t].in) {
+      const TaskId producer = r_.tasks.instances[in].producer;
+      if (producer < 0 || run_[producer]) continue;
+      if (!r_.tasks.tasks[producer].on_demand || !Fetch(producer)) return false;
+    }
+    run_[t] = true;
+    order_.push_back(t);
+    return true;
   }
 
-  const LoweredBuilder& b_;
-  const TaskGraph& tasks_;
-  std::vector<size_t> before_;
+  void Undo(size_t size) {
+    for (; order_.size() > size; order_.pop_back()) run_[order_.back()] = false;
+  }
+
+  void Extend() {
+    if (num_orders_ > most_orders_) return;
+    const size_t size = order_.size();
+    bool any = false;
+    for (size_t t = 0; t < run_.size(); ++t) {
+      if (run_[t] || r_.tasks.tasks[t].on_demand) continue;
+      any = true;
+      if (Fetch(static_cast<TaskId>(t))) Extend();
+      Undo(size);
+    }
+    if (any) return;
+    for (size_t t = 0; t < run_.size(); ++t) Fetch(static_cast<TaskId>(t));
+    EXPECT_EQ(order_.size(), run_.size());
+    const int64_t peak =
+        ComputeLiveness(r_.b.graph(), r_.tasks, order_, options_).peak.bytes;
+    if (num_orders_ == 0 || peak < least_peak_) least_peak_ = peak;
+    ++num_orders_;
+    Undo(size);
+  }
+
+  const Resolved& r_;
+  const LivenessOptions& options_;
+  const int64_t most_orders_;
+  std::vector<std::vector<TaskId>> run_before_;  // by task: no data dependence
+  std::vector<bool> run_;
+  std::vector<TaskId> order_;
+  int64_t num_orders_ = 0;
+  int64_t least_peak_ = 0;
 };
 
-TEST(OrderTest, IsNeverBelowTheBestOfAllOrdersAndCloseToIt) {
+// With and without regions, reorders and merging: what is called proven is the
+// lowest peak of all orders.
+TEST(OrderTest, ProvenIsTheBestOfAllOrders) {
   int graphs = 0;
-  int64_t sum = 0;
-  int64_t least_sum = 0;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  int with_on_demand = 0;
+  for (uint64_t seed = 1; seed <= 800; ++seed) {
     RandomLoweredOptions random;
-    random.num_forward = 3;
-    random.regions = false;
-    random.annotate = false;
-    random.reorders = false;
+    random.num_forward = 2 + static_cast<int>(seed % 2);
+    random.regions = seed % 3 > 0;
+    random.annotate = random.regions;
+    random.reorders = seed % 4 < 2;
     const Resolved r = ResolvedOf(RandomLowered(seed, random));
-    if (r.tasks.tasks.size() > 15) continue;
-    LivenessOptions options;
-    options.in_place = false;
+    OrderOptions options;
+    options.liveness.in_place = seed % 5 > 0;
+    const EveryOrder every(r, options.liveness, /*most_orders=*/2'000);
+    if (every.num_orders() == 0) continue;
     const absl::StatusOr<Order> order =
         LeastPeakOrder(r.b.graph(), r.tasks, options);
     ASSERT_TRUE(order.ok()) << order.status();
-    const int64_t least = BestOrder(r).LeastPeak();
-    EXPECT_GE(order->peak.bytes, least) << "seed " << seed;
+    EXPECT_TRUE(order->proven) << "seed " << seed;
+    EXPECT_EQ(order->bound_bytes, order->peak.bytes) << "seed " << seed;
+    EXPECT_EQ(order->peak.bytes, every.least_peak())
+        << "seed " << seed << ", " << every.num_orders() << " orders, "
+        << order->name;
     ++graphs;
-    sum += order->peak.bytes;
-    least_sum += least;
+    with_on_demand +=
+        std::any_of(r.tasks.tasks.begin(), r.tasks.tasks.end(),
+                    [](const Task& task) { return task.on_demand; });
   }
-  EXPECT_GE(graphs, 20);
-  // Four quick candidates leave a tenth on the table over all these graphs,
-  // whose sizes are as random as their edges.
-  EXPECT_LE(sum * 100, least_sum * 112) << sum << " against " << least_sum;
+  std::cout << graphs << " graphs, " << with_on_demand
+            << " with tasks on demand\n";
+  EXPECT_GE(graphs, 90);
+  EXPECT_GE(with_on_demand, 30);
+}
+
+// Orders of graphs of 30 to 60 tasks, with many more orders than can be tried:
+// whatever runs has the bytes of planner/liveness.h, forwards and back, and
+// nothing is below the bound or below what is proven.
+TEST(OrderTest, SearchesAgreeWithEachOther) {
+  int64_t candidate_sum = 0;
+  int64_t moved_sum = 0;
+  int64_t proven_sum = 0;
+  int proven = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    RandomLoweredOptions random;
+    random.num_forward = 8 + static_cast<int>(seed % 8);
+    const Resolved r = ResolvedOf(RandomLowered(seed, random));
+    OrderOptions options;
+    options.search_work = 0;
+    const absl::StatusOr<Order> candidate =
+        LeastPeakOrder(r.b.graph(), r.tasks, options);
+    ASSERT_TRUE(candidate.ok()) << candidate.status();
+    EXPECT_FALSE(candidate->proven);
+    const Order best = LeastPeakOf(r);
+    EXPECT_LE(best.peak.bytes, candidate->peak.bytes) << "seed " << seed;
+
+    const ListScheduler scheduler(r.b.graph(), r.tasks);
+    OrderModel model(scheduler, LivenessOptions());
+    std::vector<TaskId> scheduled;
+    for (const TaskId t : candidate->tasks) {
+      if (!r.tasks.tasks[t].on_demand) scheduled.push_back(t);
+    }
+    const auto peak_of = [&](const std::vector<TaskId>& order) {
+      int64_t peak = 0;
+      for (const TaskId t : order) {
+        EXPECT_TRUE(model.Ready(t)) << "seed " << seed;
+        peak = std::max(peak, model.Run(t));
+      }
+      peak = std::max(peak, model.FinishBytes());
+      for (size_t i = 0; i < order.size(); ++i) model.Undo();
+      return peak;
+    };
+    EXPECT_EQ(peak_of(scheduled), candidate->peak.bytes) << "seed " << seed;
+    EXPECT_LE(model.LowerBound(INT64_MAX), best.peak.bytes) << "seed " << seed;
+    const int64_t moved =
+        peak_of(SearchOrder(model, scheduled, OrderSearchOptions()));
+    EXPECT_LE(moved, candidate->peak.bytes) << "seed " << seed;
+    if (!best.proven) continue;
+    EXPECT_GE(moved, best.peak.bytes) << "seed " << seed;
+    ++proven;
+    candidate_sum += candidate->peak.bytes;
+    moved_sum += moved;
+    proven_sum += best.peak.bytes;
+  }
+  std::cout << proven << " of 60 proven; above the best: candidates "
+            << 100.0 * (candidate_sum - proven_sum) / proven_sum
+            << " %, moved tasks "
+            << 100.0 * (moved_sum - proven_sum) / proven_sum << " %\n";
+  EXPECT_GE(proven, 55);
+  // Candidates are a tenth above the best over all these graphs, whose sizes
+  // are as random as their edges; moves leave a tenth of that.
+  EXPECT_LE(moved_sum * 100, proven_sum * 102);
+}
+
+// While `top` runs, its operand and every value that its descendants read live
+// in any order: a (256), b (128), the result top (64), and x (64), which is
+// read by the last node.
+TEST(OrderTest, TheBoundIsWhatMustLiveWhileOneTaskRuns) {
+  LoweredBuilder b;
+  const LoweredValueId x = b.Input("x", 64);
+  const LoweredValueId a = b.Add(NodeSpec("a").Reads({x}).Writes({256}));
+  const LoweredValueId c = b.Add(NodeSpec("b").Reads({a}).Writes({128}));
+  const LoweredValueId top = b.Add(NodeSpec("top").Reads({c}).Writes({64}));
+  const LoweredValueId db = b.Add(NodeSpec("db").Reads({top, a}));
+  b.Result(b.Add(NodeSpec("dx").Reads({db, x})));
+  const Resolved r = ResolvedOf(std::move(b));
+  const ListScheduler scheduler(r.b.graph(), r.tasks);
+  EXPECT_EQ(OrderModel(scheduler, LivenessOptions()).LowerBound(INT64_MAX),
+            64 + 256 + 128 + 64);
+  const Order order = LeastPeakOf(r);
+  EXPECT_EQ(order.peak.bytes, 64 + 256 + 128 + 64);
+  EXPECT_TRUE(order.proven);
+}
+
+// `r` is fetched and frees v, whoever fetches it first. Taken alone, t gives
+// back more than it makes (v 1024 for t 512 and r 64), so it looks as if it
+// might as well run at once. But xx fetches r too, and y behind it has the
+// peak: t belongs behind y, where it adds nothing.
+//
+//   xx y t    at y: xx 64, y 64, r 64, g 64, loss 64, scratchpad 2048
+//   t xx y    at y: xx 64, y 64, t 512, loss 64, scratchpad 2048
+TEST(OrderTest, WhatIsFreedOnDemandIsNoGainOfTheFirstToAsk) {
+  LoweredBuilder b;
+  const LoweredValueId x = b.Input("x", 64);
+  const LoweredValueId v = b.Add(NodeSpec("v").Reads({x}).Writes({1024}));
+  const LoweredValueId loss = b.Add(NodeSpec("loss").Reads({v}).Writes({4}));
+  b.Result(loss);
+  b.Loss(loss);
+  const LoweredValueId seed =
+      b.Add(NodeSpec("seed").Writes({4}).GradientOf(loss));
+  const LoweredValueId g =
+      b.Add(NodeSpec("g").Reads({seed, loss}).GradientOf(v));
+  const LoweredValueId r = b.Add(NodeSpec("r").Reads({v}).GradientOf(v));
+  b.Result(b.Add(NodeSpec("t").Reads({g, r}).Writes({512}).GradientOf(v)));
+  const LoweredValueId xx = b.Add(NodeSpec("xx").Reads({g, r}).GradientOf(v));
+  b.Result(b.Add(NodeSpec("y").Reads({xx}).Scratchpad(2048).GradientOf(v)));
+  const Resolved resolved = ResolvedOf(std::move(b));
+  const ListScheduler scheduler(resolved.b.graph(), resolved.tasks);
+  OrderModel model(scheduler, LivenessOptions());
+  ExactOrderOptions options;
+  options.lower_bound_bytes = model.LowerBound(INT64_MAX);
+  options.known_peak_bytes = INT64_MAX;
+  const ExactOrder exact = FindExactOrder(model, options);
+  EXPECT_TRUE(exact.proven);
+  int64_t peak = 0;
+  for (const TaskId task : exact.scheduled) {
+    peak = std::max(peak, model.Run(task));
+  }
+  EXPECT_EQ(peak, 5 * 64 + 2048);
+}
+
+// However early the search over sets is stopped, what it says no order is below
+// is at most the lowest peak.
+TEST(OrderTest, ASearchThatIsStoppedLeavesABound) {
+  int stopped = 0;
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    RandomLoweredOptions random;
+    random.num_forward = 10;
+    const Resolved r = ResolvedOf(RandomLowered(seed, random));
+    const Order best = LeastPeakOf(r);
+    ASSERT_TRUE(best.proven) << "seed " << seed;
+    OrderOptions options;
+    for (options.search_work = 100; options.search_work < 10'000;
+         options.search_work *= 3) {
+      const absl::StatusOr<Order> order =
+          LeastPeakOrder(r.b.graph(), r.tasks, options);
+      ASSERT_TRUE(order.ok()) << order.status();
+      EXPECT_LE(order->bound_bytes, best.peak.bytes) << "seed " << seed;
+      EXPECT_GE(order->peak.bytes, best.peak.bytes) << "seed " << seed;
+      EXPECT_EQ(order->proven, order->bound_bytes == order->peak.bytes);
+      stopped += order->proven ? 0 : 1;
+    }
+  }
+  EXPECT_GT(stopped, 20);
+}
+
+TEST(OrderTest, TheSameOrderEveryTime) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    RandomLoweredOptions random;
+    random.num_forward = 30;
+    const Resolved r = ResolvedOf(RandomLowered(seed, random));
+    EXPECT_EQ(LeastPeakOf(r).tasks, LeastPeakOf(r).tasks) << "seed " << seed;
+  }
 }
 
 // Updates stand last in the file; each runs before the next gradient is made,

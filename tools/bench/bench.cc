@@ -7,6 +7,7 @@ namespace reprise {
 int RunPlannerBench(std::vector<std::string> args, const Console& console) {
   std::vector<std::unique_ptr<Command>> commands;
   commands.push_back(MakeOffsetsBench());
+  commands.push_back(MakeOrderBench());
   commands.push_back(MakeRematBench());
   return RunCommands(
       {"planner_bench", "Runs the planner's parts on instance files."},

@@ -12,6 +12,7 @@
 namespace reprise {
 
 std::unique_ptr<Command> MakeOffsetsBench();
+std::unique_ptr<Command> MakeOrderBench();
 std::unique_ptr<Command> MakeRematBench();
 
 // Runs one command line and returns the exit code, as RunCommands does.
