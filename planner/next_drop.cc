@@ -10,7 +10,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "planner/remat_model.h"
+#include "planner/remat/remat_model.h"
 
 namespace reprise {
 namespace {

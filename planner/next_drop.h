@@ -8,7 +8,7 @@
 
 #include "absl/types/optional.h"
 #include "absl/types/span.h"
-#include "planner/remat.h"
+#include "planner/remat/remat.h"
 
 namespace reprise {
 

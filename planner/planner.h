@@ -1,12 +1,12 @@
 // The planner: decides what is kept, what is recomputed, in which order steps
 // run, and at which byte every value lies. The only public header of planner/.
 //
-// Flow of MakePlan, one file per stage:
+// Flow of MakePlan, one file or folder per stage:
 //   regions.cc    which nodes lie where; resolve.cc: held values and replays
-//   order.cc      a sequence of node runs
-//   trajectory.cc with a budget: what to recompute besides, by remat.cc
+//   order/        a sequence of node runs
+//   trajectory.cc with a budget: what to recompute besides, by remat/
 //   liveness.cc   buffers: merged values with lifetimes; peak, working set
-//   offsets.cc    arena offsets
+//   offsets/      arena offsets
 //   report.cc     residuals, region ledger, bytes by class
 //   next_drop.cc  which single change would lower the peak
 

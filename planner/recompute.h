@@ -1,4 +1,4 @@
-// From tasks to the abstract problem of planner/remat.h, and back.
+// From tasks to the abstract problem of planner/remat/remat.h, and back.
 
 #ifndef PLANNER_RECOMPUTE_H_
 #define PLANNER_RECOMPUTE_H_
@@ -9,7 +9,7 @@
 #include "core/lowered_graph.h"
 #include "planner/liveness.h"
 #include "planner/regions.h"
-#include "planner/remat.h"
+#include "planner/remat/remat.h"
 #include "planner/task_graph.h"
 
 namespace reprise {

@@ -11,7 +11,7 @@
 #include "core/graph.h"
 #include "core/lowered_graph.h"
 #include "planner/liveness.h"
-#include "planner/order.h"
+#include "planner/order/order.h"
 #include "planner/planner.h"
 #include "planner/regions.h"
 #include "planner/task_graph.h"
@@ -39,9 +39,10 @@ struct LedgerOptions {
   // without a verdict.
   int64_t max_work = 20'000'000;
 
-  // Of the search behind the plan's own order (see planner/order.h). Orders
-  // without a region are searched as long, if `max_work` lets all of them be;
-  // otherwise both sides of every verdict are the best of the candidates.
+  // Of the search behind the plan's own order (see planner/order/order.h).
+  // Orders without a region are searched as long, if `max_work` lets all of
+  // them be; otherwise both sides of every verdict are the best of the
+  // candidates.
   int64_t search_work = 0;
 };
 
@@ -53,7 +54,8 @@ absl::StatusOr<std::vector<RegionReport>> MakeLedger(
 // recomputes, against not repeating the nodes whose innermost region it is.
 //
 //   annotated: what annotations alone ask for; what MakeLedger was given.
-//   planned:   the plan; `runs` (see planner/remat.h) made it of `annotated`.
+//   planned:   the plan; `runs` (see planner/remat/remat.h) made it of
+//   `annotated`.
 void JudgeAutoRegions(const PlanParts& annotated, const PlanParts& planned,
                       absl::Span<const int32_t> runs,
                       const LedgerOptions& options,

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "absl/types/optional.h"
-#include "planner/remat.h"
+#include "planner/remat/remat.h"
 
 namespace reprise {
 namespace {

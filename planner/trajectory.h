@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "planner/liveness.h"
-#include "planner/offsets.h"
+#include "planner/offsets/offsets.h"
 #include "planner/recompute.h"
 #include "planner/regions.h"
 
@@ -16,7 +16,7 @@ namespace reprise {
 
 // A schedule with its placement, without what lives longer than a step.
 struct PlacedSchedule {
-  std::vector<int32_t> runs;  // of ToRematGraph; see planner/remat.h
+  std::vector<int32_t> runs;  // of ToRematGraph; see planner/remat/remat.h
   int64_t added_cost = 0;     // nanoseconds of what the planner recomputes
   std::string method;         // that found it; empty: nothing is recomputed
   int64_t peak_bytes = 0;

@@ -1,4 +1,4 @@
-#include "planner/first_fit.h"
+#include "planner/offsets/first_fit.h"
 
 #include <random>
 #include <vector>

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "gtest/gtest.h"
-#include "planner/remat.h"
+#include "planner/remat/remat.h"
 
 namespace reprise {
 namespace {

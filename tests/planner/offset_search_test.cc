@@ -1,4 +1,4 @@
-#include "planner/offset_search.h"
+#include "planner/offsets/offset_search.h"
 
 #include <algorithm>
 #include <random>

@@ -1,4 +1,4 @@
-#include "planner/offsets.h"
+#include "planner/offsets/offsets.h"
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-#include "planner/order.h"
+#include "planner/order/order.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "planner/list_scheduler.h"
-#include "planner/order_exact.h"
-#include "planner/order_model.h"
-#include "planner/order_search.h"
+#include "planner/order/list_scheduler.h"
+#include "planner/order/order_exact.h"
+#include "planner/order/order_model.h"
+#include "planner/order/order_search.h"
 #include "planner/regions.h"
 #include "tests/planner/lowered_builder.h"
 #include "tests/planner/random_lowered.h"

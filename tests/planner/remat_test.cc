@@ -1,4 +1,4 @@
-#include "planner/remat.h"
+#include "planner/remat/remat.h"
 
 #include <algorithm>
 #include <map>
@@ -12,12 +12,12 @@
 #include "core/plan.h"
 #include "gtest/gtest.h"
 #include "planner/liveness.h"
-#include "planner/remat_chain.h"
-#include "planner/remat_edit.h"
-#include "planner/remat_exact.h"
-#include "planner/remat_insertion.h"
-#include "planner/remat_model.h"
-#include "planner/remat_timeline.h"
+#include "planner/remat/remat_chain.h"
+#include "planner/remat/remat_edit.h"
+#include "planner/remat/remat_exact.h"
+#include "planner/remat/remat_insertion.h"
+#include "planner/remat/remat_model.h"
+#include "planner/remat/remat_timeline.h"
 #include "planner/task_graph.h"
 #include "tests/planner/lowered_builder.h"
 #include "tests/planner/random_lowered.h"

@@ -1,4 +1,4 @@
-#include "planner/repacking.h"
+#include "planner/offsets/repacking.h"
 
 #include <limits>
 #include <random>

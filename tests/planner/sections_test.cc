@@ -1,4 +1,4 @@
-#include "planner/sections.h"
+#include "planner/offsets/sections.h"
 
 #include <algorithm>
 #include <random>

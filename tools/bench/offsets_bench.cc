@@ -11,7 +11,7 @@
 #include "core/file.h"
 #include "core/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "planner/offsets.h"
+#include "planner/offsets/offsets.h"
 #include "tools/bench/bench.h"
 #include "tools/bench/offsets_file.h"
 #include "tools/commands/flags.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "core/status_macros.h"
 #include "nlohmann/json.hpp"
-#include "planner/order.h"
+#include "planner/order/order.h"
 #include "planner/regions.h"
 #include "tools/bench/bench.h"
 #include "tools/commands/flags.h"

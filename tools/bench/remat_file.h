@@ -10,7 +10,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
-#include "planner/remat.h"
+#include "planner/remat/remat.h"
 
 namespace reprise {
 
