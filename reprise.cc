@@ -491,22 +491,35 @@ absl::StatusOr<LargestValue> MaximizeSymbol(const proto::Graph& graph,
     const int64_t middle = fits + (fails - fits) / 2;
     (probe(middle).ok() ? fits : fails) = middle;
   }
-  LargestValue largest;
-  largest.value = fits;
-  bound.symbols[symbol] = fits;
+  // All of the work may find a plan for a few more.
   TrainerOptions thorough = bound;
   thorough.plan.work_limit = options.plan.work_limit;
-  absl::StatusOr<PlannedTrainer> planned = PlanTrainer(graph, config, thorough);
-  // More work finds other plans; what the probe found is known to do.
-  const auto is_cheap = [&](const PlanReport& report) {
-    return static_cast<double>(report.recompute_cost_nanoseconds) <=
-           max_added_fraction * static_cast<double>(report.cost_nanoseconds);
+  const auto plan_thoroughly =
+      [&](int64_t value) -> absl::StatusOr<PlannedTrainer> {
+    thorough.symbols[symbol] = value;
+    ASSIGN_OR_RETURN(PlannedTrainer planned,
+                     PlanTrainer(graph, config, thorough));
+    const PlanReport& report = planned.reports[0];
+    if (static_cast<double>(report.recompute_cost_nanoseconds) >
+        max_added_fraction * static_cast<double>(report.cost_nanoseconds)) {
+      return absl::ResourceExhaustedError("its plans cost too much");
+    }
+    return planned;
   };
-  if (!planned.ok() || !is_cheap(planned->reports[0])) {
-    planned = PlanTrainer(graph, config, bound);
+  LargestValue largest;
+  largest.value = fits;
+  absl::StatusOr<PlannedTrainer> planned = plan_thoroughly(fits);
+  while (planned.ok()) {
+    largest.planned = *std::move(planned);
+    largest.value = fits;
+    planned = fits < kLargest ? plan_thoroughly(++fits)
+                              : absl::StatusOr<PlannedTrainer>(
+                                    absl::OutOfRangeError("the largest dim"));
   }
-  RETURN_IF_ERROR(planned.status());
-  largest.planned = *std::move(planned);
+  if (largest.planned.plan.passes.empty()) {
+    bound.symbols[symbol] = largest.value;
+    ASSIGN_OR_RETURN(largest.planned, PlanTrainer(graph, config, bound));
+  }
   return largest;
 }
 
