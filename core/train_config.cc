@@ -2,13 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "core/names.h"
 #include "core/status_macros.h"
 
 namespace reprise {
 namespace {
+
+// Of many parameters, an error shows some.
+constexpr size_t kShownNames = 5;
 
 using proto::TrainConfig;
 
@@ -165,6 +172,32 @@ double LearningRate(const TrainConfig& config, int64_t step) {
     default:
       return lr;
   }
+}
+
+absl::Status CheckOverrides(const proto::TrainConfig& config,
+                            const Graph& model) {
+  for (const proto::Override& override : config.override()) {
+    if (override.pattern().empty()) {
+      return absl::InvalidArgumentError(
+          "train config: an override has no pattern");
+    }
+    bool matches = false;
+    std::vector<std::string> names;
+    for (const Parameter& parameter : model.parameters) {
+      const std::string& name = model.values[parameter.value].name;
+      matches = matches || MatchesGlob(override.pattern(), name);
+      if (names.size() < kShownNames) names.push_back(name);
+    }
+    if (matches) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "train config: the pattern ", Quote(override.pattern()),
+        " of an override matches none of the ", model.parameters.size(),
+        " parameters",
+        names.empty()
+            ? ""
+            : absl::StrCat(", such as '", absl::StrJoin(names, "', '"), "'")));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace reprise

@@ -17,6 +17,7 @@
 #include "planner/next_drop.h"
 #include "planner/offsets/offsets.h"
 #include "planner/order/order.h"
+#include "planner/policy.h"
 #include "planner/recompute.h"
 #include "planner/regions.h"
 #include "planner/report.h"
@@ -372,6 +373,9 @@ class PassPlanner::Impl {
     report.placement_optimal =
         schedule.placement.height == schedule.placement.lower_bound;
     report.notes = resolution_.notes;
+    for (std::string& note : NotesOfPatterns(step_graph_)) {
+      report.notes.push_back(std::move(note));
+    }
     const auto not_judged = std::count_if(
         report.regions.begin(), report.regions.end(),
         [](const RegionReport& r) { return r.verdict == Verdict::kNotJudged; });

@@ -1,11 +1,25 @@
 #include "planner/policy.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "core/names.h"
+
 namespace reprise {
 namespace {
+
+// Adds what `policy` lists of value names, within others too.
+void AddPatterns(const Policy& policy, std::set<std::string>& patterns) {
+  if (policy.kind == Policy::Kind::kSaveNames ||
+      policy.kind == Policy::Kind::kSaveAllButNames) {
+    patterns.insert(policy.names.begin(), policy.names.end());
+  }
+  for (const Policy& one : policy.any_of) AddPatterns(one, patterns);
+}
 
 bool IsStatistic(const Graph& step, ValueId v) {
   const Value& value = step.values[v];
@@ -66,6 +80,36 @@ bool MayKeep(const Policy& policy, const Graph& step_graph, ValueId value) {
           [&](const Policy& p) { return MayKeep(p, step_graph, value); });
   }
   return false;
+}
+
+std::vector<std::string> NotesOfPatterns(const Graph& step_graph) {
+  std::vector<std::set<std::string>> unmatched(step_graph.regions.size());
+  for (size_t r = 0; r < step_graph.regions.size(); ++r) {
+    AddPatterns(step_graph.regions[r].policy, unmatched[r]);
+  }
+  for (const Node& node : step_graph.nodes) {
+    if (node.role != Role::kForward) continue;
+    for (RegionId r = node.region; r != kNoRegion;
+         r = step_graph.regions[r].parent) {
+      for (auto it = unmatched[r].begin(); it != unmatched[r].end();) {
+        const bool matches =
+            std::any_of(node.out.begin(), node.out.end(), [&](ValueId value) {
+              return value != kNoValue &&
+                     MatchesGlob(*it, step_graph.values[value].name);
+            });
+        it = matches ? unmatched[r].erase(it) : std::next(it);
+      }
+    }
+  }
+  std::vector<std::string> notes;
+  for (size_t r = 0; r < step_graph.regions.size(); ++r) {
+    for (const std::string& pattern : unmatched[r]) {
+      notes.push_back(absl::StrCat("region ", Quote(step_graph.regions[r].name),
+                                   ": the pattern ", Quote(pattern),
+                                   " of its policy matches no value in it"));
+    }
+  }
+  return notes;
 }
 
 }  // namespace reprise

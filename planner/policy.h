@@ -3,6 +3,9 @@
 #ifndef PLANNER_POLICY_H_
 #define PLANNER_POLICY_H_
 
+#include <string>
+#include <vector>
+
 #include "core/graph.h"
 
 namespace reprise {
@@ -13,6 +16,10 @@ ValueId PolicyLeader(const Graph& step_graph, ValueId value);
 
 // Returns whether `policy` lets `value` of the step graph be kept.
 bool MayKeep(const Policy& policy, const Graph& step_graph, ValueId value);
+
+// Returns a note for each pattern of a policy that matches no forward value
+// made in its region. That is no error: one policy may serve many models.
+std::vector<std::string> NotesOfPatterns(const Graph& step_graph);
 
 }  // namespace reprise
 

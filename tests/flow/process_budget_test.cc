@@ -86,7 +86,8 @@ enum Outcome { kTrained = 0, kRefused = 10, kFailed = 11 };
     const int64_t others = -ArenaBytesLeft(planned->plan, engine_bytes);
     options.process_budget_bytes = others + arena;
   }
-  LimitAddressSpace(options.process_budget_bytes);
+  // Where a refusal is expected, searching for a plan may take more.
+  if (arena_share >= 0) LimitAddressSpace(options.process_budget_bytes);
   absl::StatusOr<std::unique_ptr<Trainer>> trainer =
       MakeTrainer(*graph, config, options);
   if (!trainer.ok()) fail(trainer.status());

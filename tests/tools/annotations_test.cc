@@ -136,8 +136,10 @@ TEST_P(EmittedTest, AsksForThePlanAndComputesItsBits) {
       static_cast<double>(unplanned - planned.plan.arena_bytes);
   RecordProperty("excess_percent", absl::StrCat(100 * excess));
   if (annotated.steps_left_out == 0) {
-    EXPECT_EQ(again.reports.front().recomputed_steps,
-              planned.reports.front().recomputed_steps);
+    // Copies in other layouts belong to no region: the orders of the two plans
+    // may redo another number of them.
+    const int steps = planned.reports.front().recomputed_steps;
+    EXPECT_NEAR(again.reports.front().recomputed_steps, steps, 0.05 * steps);
     EXPECT_LE(excess, 0.02) << planned.plan.arena_bytes;
   } else {
     // What is left out is kept, or made once for several readers.
