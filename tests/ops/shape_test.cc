@@ -33,19 +33,19 @@ TEST(ShapeTest, TransposesOfEveryTileSizeMoveEveryElement) {
   for (const Dims& dims : {Dims{16, 16}, Dims{33, 18}, Dims{3, 301},
                            Dims{301, 5}, Dims{257, 300}, Dims{4, 37, 500}}) {
     for (const DType dtype : {DType::kF32, DType::kI64}) {
-      const int rank = static_cast<int>(dims.size());
       OpCase c = Case("Transpose", {{dtype, dims}}, {});
       const HostTensor x = Counted(c.in[0]);
-      Dims to(in[0].type.dims.rbegin(), in[0].type.dims.rend());
-      return HostTensors{
-          FromIndex({in[0].type.dtype, to}, [&](const Dims& index) {
-            return At(in[0], Dims(index.rbegin(), index.rend()));
-          })};
-    };
-    EXPECT_EQ(RunOp(c, {x})[0].data, c.definition({x}, {})[0].data);
-    CheckForward(c, /*seed=*/1);
+      c.definition = [](const HostTensors& in, const Attrs&) {
+        Dims to(in[0].type.dims.rbegin(), in[0].type.dims.rend());
+        return HostTensors{
+            FromIndex({in[0].type.dtype, to}, [&](const Dims& index) {
+              return At(in[0], Dims(index.rbegin(), index.rend()));
+            })};
+      };
+      EXPECT_EQ(RunOp(c, {x})[0].data, c.definition({x}, {})[0].data);
+      CheckForward(c, /*seed=*/1);
+    }
   }
-}
 }
 
 // Long rows are split among threads, short ones dealt out.
