@@ -261,9 +261,12 @@ class Generator {
     // Some gradients are made in two steps, the first from forward values only.
     if (in.size() > 1 && Chance(15)) {
       const std::vector<LoweredValueId> values(in.begin() + 1, in.end());
-      in = {grad, b_.Add(NodeSpec(absl::StrCat("factor", n, ".", i))
-                             .Reads(values)
-                             .GradientOf(made_[n]))};
+      const LoweredValueId factor =
+          b_.Add(NodeSpec(absl::StrCat("factor", n, ".", i))
+                     .Reads(values)
+                     .GradientOf(made_[n]));
+      in.resize(1);
+      in.push_back(factor);
     }
     const int64_t bytes = b_.graph().values[InputOf(s, i)].bytes;
     return b_.Add(NodeSpec(absl::StrCat("d", n, ".", i))

@@ -115,7 +115,7 @@ TEST(LedgerTest, ARegionThatLowersThePeakSaves) {
     v = net.S("s" + std::to_string(i), v, i < 4 ? first : second);
   }
   const PlanReport report = ReportOf(net.Differentiate(v));
-  const RegionReport& r = RegionOf(report, "first");
+  const RegionReport r = RegionOf(report, "first");
   EXPECT_EQ(r.verdict, Verdict::kSaves);
   EXPECT_EQ(r.policy, "save_nothing");
   EXPECT_EQ(r.bytes_avoided, 3 * ToyNet::kBytes);
