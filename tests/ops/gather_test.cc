@@ -66,7 +66,7 @@ TEST(GatherTest, ThreadsLoseNoAddition) {
     grad.op = "GatherGrad";
     grad.in = {indices.type, weights.type};
     grad.attrs = Attrs{{"dims", Ints{rows, width}}};
-    grad.definition = [&want, rows, width](const HostTensors&, const Attrs&) {
+    grad.definition = [&want, width](const HostTensors&, const Attrs&) {
       return HostTensors{{F32({rows, width}), want}};
     };
     EXPECT_EQ(RunOp(grad, {indices, weights})[0].data, want);
