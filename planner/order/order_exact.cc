@@ -240,13 +240,12 @@ class ExactSearch {
         }
         freed += model_.freed_on_demand();
         block.push_back(u);
-        next.insert(next.end(), model_.newly_ready().begin(),
-                    model_.newly_ready().end());
+        for (const TaskId reader : model_.newly_ready()) next.push_back(reader);
       }
       fits = model_.live() + freed <= before;
     }
     if (fits) {
-      ready.insert(ready.end(), next.begin(), next.end());
+      for (const TaskId later : next) ready.push_back(later);
       return;
     }
     while (block.size() > begin) {
