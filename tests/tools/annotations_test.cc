@@ -163,6 +163,20 @@ INSTANTIATE_TEST_SUITE_P(Examples, EmittedTest,
                                            Case{"deep_mlp", 64, 0.75},
                                            Case{"deep_mlp", 64, 0.3}));
 
+// Names of nodes are optional: what is repeated is found all the same.
+TEST(AnnotationsTest, NodesMayHaveNoNames) {
+  const proto::Graph named = WithoutAnnotations(Read("deep_mlp"));
+  proto::Graph graph = named;
+  for (proto::Node& node : *graph.mutable_node()) node.clear_name();
+  TrainerOptions options = Small(64);
+  options.plan.budget_bytes = BudgetAt(graph, options, 0.75);
+  const PlannedTrainer planned = PlanOf(graph, options);
+  ASSERT_GT(planned.reports.front().recomputed_steps, 0);
+  const AnnotatedGraph annotated =
+      Annotate(graph, *planned.plan.passes.front(), AnnotationStyle::kRegions);
+  EXPECT_GT(annotated.regions + annotated.must_recompute, 0);
+}
+
 TEST(AnnotationsTest, NothingIsAddedWhereNothingIsRecomputed) {
   const proto::Graph graph = WithoutAnnotations(Read("digits_mlp"));
   const PlannedTrainer planned = PlanOf(graph, Small(8));

@@ -3,6 +3,7 @@
 #include "tests/tools/command_line.h"
 
 #include <fstream>
+#include <sstream>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -47,6 +48,17 @@ TEST(CommandLineTest, EveryCommandHasHelp) {
     EXPECT_TRUE(absl::StrContains(help.out, "MODEL")) << help.out;
     EXPECT_TRUE(absl::StrContains(help.out, "--format")) << help.out;
   }
+}
+
+// A disk that is full, say.
+TEST(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
+  std::ofstream full("/dev/full");
+  std::ostringstream err;
+  EXPECT_EQ(RunCommandLine({"check", kLesson},
+                           Console{full, err, /*terminal=*/false}),
+            1);
+  EXPECT_TRUE(absl::StrContains(err.str(), "the output cannot be written"))
+      << err.str();
 }
 
 TEST(CommandLineTest, WrongUsageExitsWithTwo) {

@@ -24,13 +24,22 @@
 namespace reprise {
 namespace {
 
+// A node without a name of its own goes by its first output's.
+std::string NameOf(const proto::Node& node) {
+  if (!node.name().empty()) return node.name();
+  for (const std::string& output : node.output()) {
+    if (!output.empty()) return output;
+  }
+  return "";
+}
+
 class Annotator {
  public:
   Annotator(const proto::Graph& graph, const PlannedPass& pass)
       : step_(pass.step.graph), lowered_(pass.lowered), plan_(pass.plan) {
     result_.graph = graph;
     for (int i = 0; i < graph.node_size(); ++i) {
-      node_of_[graph.node(i).name()] = i;
+      node_of_[NameOf(graph.node(i))] = i;
       for (const std::string& output : graph.node(i).output()) {
         if (!output.empty()) outputs_.insert(output);
       }

@@ -89,7 +89,10 @@ int RunCommands(const Program& program,
   }
   for (const auto& [sub, command] : entries) {
     if (!sub->parsed()) continue;
-    const absl::Status status = command->Run(console);
+    absl::Status status = command->Run(console);
+    if (status.ok() && !console.out.flush()) {
+      status = absl::UnavailableError("the output cannot be written");
+    }
     if (status.ok()) return 0;
     console.err << program.name << " " << command->name() << ": "
                 << status.message() << "\n";

@@ -279,7 +279,17 @@ class PlanCommand : public Command {
       const int64_t left = ArenaBytesLeft(planned.plan, extras.engine_bytes);
       options.plan.budget_bytes =
           std::min(options.plan.budget_bytes, std::max<int64_t>(left, 0));
-      ASSIGN_OR_RETURN(planned, PlanTrainer(graph, config, options));
+      absl::StatusOr<PlannedTrainer> fitting =
+          PlanTrainer(graph, config, options);
+      if (!fitting.ok()) {
+        return absl::Status(
+            fitting.status().code(),
+            absl::StrCat("process budget of ", options.process_budget_bytes,
+                         " bytes, of which everything but the arena takes ",
+                         options.process_budget_bytes - left, ": ",
+                         fitting.status().message()));
+      }
+      planned = *std::move(fitting);
       planned.reports.front().notes.push_back(absl::StrCat(
           "of the process budget, ", options.process_budget_bytes - left,
           " bytes are for all but the arena"));
