@@ -9,39 +9,11 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tools/bench/bench.h"
+#include "tests/tools/bench_line.h"
 #include "tools/bench/offsets_file.h"
 
 namespace reprise {
 namespace {
-
-struct Result {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Result RunBench(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  Result result;
-  result.code = RunPlannerBench(args, Console{out, err});
-  result.out = out.str();
-  result.err = err.str();
-  return result;
-}
-
-std::string Write(const std::string& name, const std::string& content) {
-  const std::string path = ::testing::TempDir() + "/" + name;
-  std::ofstream(path, std::ios::binary) << content;
-  return path;
-}
-
-std::string Read(const std::string& path) {
-  std::ostringstream content;
-  content << std::ifstream(path, std::ios::binary).rdbuf();
-  return content.str();
-}
 
 // The gap before the first buffer's end is reused: C fits where A was, and 180
 // is the most at once (A + B), where never reusing it takes 240.
@@ -50,7 +22,7 @@ constexpr char kWitness[] =
 
 TEST(OffsetsBenchTest, PrintsWhatItFound) {
   const std::string path = Write("witness.csv", kWitness);
-  const Result result = RunBench({"offsets", path, "--format=json"});
+  const CommandResult result = RunBench({"offsets", path, "--format=json"});
   ASSERT_EQ(result.code, 0) << result.err;
   const nlohmann::json report = nlohmann::json::parse(result.out);
   const nlohmann::json& row = report.at("instances").at(0);
@@ -64,7 +36,7 @@ TEST(OffsetsBenchTest, PrintsWhatItFound) {
 
 TEST(OffsetsBenchTest, SeveralFilesEndInASum) {
   const std::string path = Write("witness.csv", kWitness);
-  const Result result = RunBench({"offsets", path, path});
+  const CommandResult result = RunBench({"offsets", path, path});
   ASSERT_EQ(result.code, 0) << result.err;
   const std::vector<std::string> lines = absl::StrSplit(result.out, '\n');
   ASSERT_GE(lines.size(), 4u);
@@ -78,20 +50,20 @@ TEST(OffsetsBenchTest, OutHasTheColumnsOfTheInputAndOffsets) {
             "size,note, id ,upper,lower\r\n8,x,a,1099511627776,0\r\n\r\n"
             "4,y,b,9223372036854775807,1099511627776\r\n0,z,c,7,3\r\n");
   const std::string out = ::testing::TempDir() + "/out.csv";
-  const Result result = RunBench({"offsets", in, "--out=" + out});
+  const CommandResult result = RunBench({"offsets", in, "--out=" + out});
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(Read(out),
             "size,note,id,upper,lower,offset\n8,x,a,1099511627776,0,0\n"
             "4,y,b,9223372036854775807,1099511627776,0\n0,z,c,7,3,0\n");
   // Once more: the column is replaced.
-  const Result again = RunBench({"offsets", out, "--out=" + out});
+  const CommandResult again = RunBench({"offsets", out, "--out=" + out});
   ASSERT_EQ(again.code, 0) << again.err;
   EXPECT_TRUE(absl::StartsWith(Read(out), "size,note,id,upper,lower,offset\n"));
 }
 
 TEST(OffsetsBenchTest, WhatCannotFitIsAnErrorThatSaysWhy) {
   const std::string path = Write("witness.csv", kWitness);
-  const Result result = RunBench({"offsets", path, "--capacity=179"});
+  const CommandResult result = RunBench({"offsets", path, "--capacity=179"});
   EXPECT_EQ(result.code, 1);
   EXPECT_TRUE(absl::StrContains(result.err, path)) << result.err;
   EXPECT_TRUE(absl::StrContains(result.err, "179")) << result.err;
@@ -127,7 +99,7 @@ TEST(OffsetsBenchTest, BadFilesAreRefusedByLineRuleAndNumbers) {
   };
   for (const Case& c : cases) {
     const std::string path = Write("bad.csv", c.content);
-    const Result result = RunBench({"offsets", path});
+    const CommandResult result = RunBench({"offsets", path});
     EXPECT_EQ(result.code, 1) << c.content;
     EXPECT_TRUE(absl::StrContains(result.err, path)) << result.err;
     for (const char* part : c.parts) {
@@ -157,7 +129,7 @@ TEST(OffsetsBenchTest, AProofBySearchIsNamedAsOne) {
       Write("gap.csv",
             "id,lower,upper,size\na,4,6,4\nb,5,8,1\nc,0,1,3\nd,3,5,3\ne,1,4,2\n"
             "f,2,4,3\ng,1,3,1\nh,0,2,5\n");
-  const Result result = RunBench({"offsets", path, "--format=json"});
+  const CommandResult result = RunBench({"offsets", path, "--format=json"});
   ASSERT_EQ(result.code, 0) << result.err;
   const nlohmann::json report = nlohmann::json::parse(result.out);
   const nlohmann::json& row = report.at("instances").at(0);

@@ -10,39 +10,11 @@
 #include "absl/strings/str_split.h"
 #include "gtest/gtest.h"
 #include "nlohmann/json.hpp"
-#include "tools/bench/bench.h"
+#include "tests/tools/bench_line.h"
 #include "tools/bench/remat_file.h"
 
 namespace reprise {
 namespace {
-
-struct Result {
-  int code = 0;
-  std::string out;
-  std::string err;
-};
-
-Result RunBench(const std::vector<std::string>& args) {
-  std::ostringstream out;
-  std::ostringstream err;
-  Result result;
-  result.code = RunPlannerBench(args, Console{out, err});
-  result.out = out.str();
-  result.err = err.str();
-  return result;
-}
-
-std::string Write(const std::string& name, const std::string& content) {
-  const std::string path = ::testing::TempDir() + "/" + name;
-  std::ofstream(path, std::ios::binary) << content;
-  return path;
-}
-
-std::string Read(const std::string& path) {
-  std::ostringstream content;
-  content << std::ifstream(path, std::ios::binary).rdbuf();
-  return content.str();
-}
 
 std::string ErrorOf(const std::string& content) {
   const absl::StatusOr<RematFile> file =
@@ -59,7 +31,7 @@ constexpr char kGraph[] =
 
 TEST(RematBenchTest, PrintsWhatItFound) {
   const std::string path = Write("graph.txt", kGraph);
-  const Result result =
+  const CommandResult result =
       RunBench({"remat", path, "--budget=6", "--format=json"});
   ASSERT_EQ(result.code, 0) << result.err;
   const nlohmann::json row =
@@ -83,7 +55,7 @@ TEST(RematBenchTest, WritesRunsAndDrops) {
 
 TEST(RematBenchTest, SaysAtOnceThatNothingFitsBelowTheLargestRun) {
   const std::string path = Write("graph.txt", kGraph);
-  const Result result = RunBench({"remat", path, "--budget=4"});
+  const CommandResult result = RunBench({"remat", path, "--budget=4"});
   EXPECT_EQ(result.code, 1);
   EXPECT_TRUE(absl::StrContains(result.err, "no plan fits in 4 bytes"))
       << result.err;
@@ -93,7 +65,7 @@ TEST(RematBenchTest, SaysAtOnceThatNothingFitsBelowTheLargestRun) {
 // 5/7 of the peak is 5 bytes.
 TEST(RematBenchTest, TakesABudgetAsAFraction) {
   const std::string path = Write("graph.txt", kGraph);
-  const Result result =
+  const CommandResult result =
       RunBench({"remat", path, "--budget-fraction=0.72", "--format=json"});
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_EQ(nlohmann::json::parse(result.out)
@@ -156,8 +128,9 @@ TEST(RematBenchTest, ReachesTheOptimaOfTheSharedSmallInstances) {
           absl::StrSplit(word.substr(2), absl::ByAnyChar(":("));
       int64_t cost = 0;
       ASSERT_TRUE(absl::SimpleAtoi(parts[1], &cost)) << word;
-      const Result result = RunBench({"remat", folder + words[0] + ".txt",
-                                      "--budget=" + parts[0], "--format=json"});
+      const CommandResult result =
+          RunBench({"remat", folder + words[0] + ".txt", "--budget=" + parts[0],
+                    "--format=json"});
       ASSERT_EQ(result.code, 0) << result.err;
       const nlohmann::json row =
           nlohmann::json::parse(result.out).at("instances").at(0);
@@ -185,7 +158,7 @@ TEST(RematBenchTest, ReachesTheProvenOptimaOfTheSharedGraphs) {
            {"VGG16_256_224x224x3_train.txt", "0.85", 1.9677},
            {"vgg_unet_32_416x608x3_train.txt", "0.90", 1.1289},
            {"vgg_unet_32_416x608x3_train.txt", "0.80", 1.9836}}) {
-    const Result result =
+    const CommandResult result =
         RunBench({"remat", folder + o.file, "--budget-fraction=" + o.fraction,
                   "--work-limit=100000000", "--format=json"});
     ASSERT_EQ(result.code, 0) << result.err;
