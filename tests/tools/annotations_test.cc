@@ -14,24 +14,11 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/tools/command_line.h"
+#include "tests/tools/examples.h"
 #include "tools/commands/report.h"
 
 namespace reprise {
 namespace {
-
-proto::Graph Read(const std::string& name) {
-  absl::StatusOr<proto::Graph> graph =
-      ReadGraphFile(absl::StrCat("examples/", name, ".textproto"));
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  return *std::move(graph);
-}
-
-proto::TrainConfig Adam() {
-  proto::TrainConfig config;
-  config.set_format_version(1);
-  config.mutable_adam();
-  return config;
-}
 
 TrainerOptions Small(int64_t batch) {
   TrainerOptions options;
