@@ -6,6 +6,11 @@
 #include "absl/strings/str_cat.h"
 
 namespace reprise {
+namespace {
+
+constexpr int64_t kLargePage = int64_t{2} << 20;
+
+}  // namespace
 
 ArenaMemory::~ArenaMemory() {
   if (data_ != nullptr) munmap(data_, bytes_);
@@ -24,6 +29,10 @@ absl::Status ArenaMemory::Resize(int64_t bytes) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the arena's ", bytes, " bytes cannot be allocated"));
   }
+  // Kernels walk columns of matrices, a page a row: large pages, where the
+  // system has them, save most of the address translation. A hint that fails
+  // changes nothing.
+  if (whole >= kLargePage) madvise(block, whole, MADV_HUGEPAGE);
   data_ = static_cast<char*>(block);
   bytes_ = whole;
   return absl::OkStatus();
