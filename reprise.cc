@@ -84,6 +84,17 @@ absl::StatusOr<std::unique_ptr<Trainer>> MakeRunner(
   return Trainer::Create(std::move(planned.plan));
 }
 
+absl::StatusOr<proto::Machine> ReadMachine(const std::string& path) {
+  proto::Machine machine;
+  RETURN_IF_ERROR(ReadProtoFile(path, machine));
+  const absl::Status status = CheckMachine(machine);
+  if (!status.ok()) {
+    return absl::Status(status.code(),
+                        absl::StrCat(path, ": ", status.message()));
+  }
+  return machine;
+}
+
 absl::StatusOr<proto::TrainConfig> ReadTrainConfig(const std::string& path) {
   proto::TrainConfig config;
   RETURN_IF_ERROR(ReadProtoFile(path, config));

@@ -172,6 +172,10 @@ absl::StatusOr<std::unique_ptr<Trainer>> MakeRunner(
     const proto::Graph& graph, PlanMode mode,
     const std::vector<std::string>& gradients, const TrainerOptions& options);
 
+// Returns the measured rates in `path`, checked, as `reprise calibrate` writes
+// them: text if the name ends in .textproto, binary otherwise.
+absl::StatusOr<proto::Machine> ReadMachine(const std::string& path);
+
 // Returns the train config in `path`, checked: text if the name ends in
 // .textproto, binary otherwise.
 absl::StatusOr<proto::TrainConfig> ReadTrainConfig(const std::string& path);

@@ -52,8 +52,11 @@ SetPlanner::SetPlanner(const proto::Graph& graph,
           : std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
   lowering_.env = plan_.env;
   lowering_.fusion = options.fusion;
-  lowering_.machine = options.machine.format_version() == 0 ? DefaultMachine()
-                                                            : options.machine;
+  lowering_.machine = DefaultMachine();
+  if (options.machine.format_version() != 0) {
+    lowering_.machine = options.machine;
+    plan_.options.set_machine(MachineFingerprint(options.machine));
+  }
 }
 
 absl::Status SetPlanner::Lower(PlanMode mode, const Bindings& symbols,

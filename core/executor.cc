@@ -99,6 +99,15 @@ void Executor::RunStep(int step) {
   bound.kernel->run(bound.buffers);
 }
 
+int64_t Executor::TimeStep(int step) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point start = Clock::now();
+  RunStep(step);
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() -
+                                                              start)
+      .count();
+}
+
 void Executor::RunRange(int begin, int end) {
   if (step_nanoseconds_.empty() && !step_hook_) {
     for (int i = begin; i < end; ++i) RunStep(i);

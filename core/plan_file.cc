@@ -167,7 +167,8 @@ std::string PlanFingerprint(const TrainerPlan& plan) {
   sha.Update(absl::StrCat(
       "threads ", plan.env.threads, "\n", Sha256Hex(config), "\n", plan.library,
       "\nbudget ", options.budget_bytes(), " ", options.process_budget_bytes(),
-      " strict ", options.strict(), " work ", options.work_limit(), "\n"));
+      " strict ", options.strict(), " work ", options.work_limit(), " machine ",
+      options.machine(), "\n"));
   for (const std::unique_ptr<PlannedPass>& pass : plan.passes) {
     sha.Update(FingerprintsOf(pass->model).math);
     for (const Region& region : pass->model.regions) {

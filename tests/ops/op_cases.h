@@ -63,8 +63,6 @@ OpCase ConvCase(CaseRandom& random);
 OpCase MaxPoolCase(CaseRandom& random);
 OpCase AveragePoolCase(CaseRandom& random);
 OpCase GlobalAveragePoolCase(CaseRandom& random);
-OpCase GlobalMaxPoolCase(CaseRandom& random);
-OpCase LpPoolCase(CaseRandom& random);
 
 // normalization_cases.cc
 OpCase BatchNormalizationCase(CaseRandom& random);
@@ -98,13 +96,11 @@ inline constexpr OpCases kOpCases[] = {
     {"Gelu", GeluCase},
     {"Gemm", GemmCase},
     {"GlobalAveragePool", GlobalAveragePoolCase},
-    {"GlobalMaxPool", GlobalMaxPoolCase},
     {"Identity", IdentityCase},
     {"LayerNormalization", LayerNormalizationCase},
     {"LeakyRelu", LeakyReluCase},
     {"Log", LogCase},
     {"LogSoftmax", LogSoftmaxCase},
-    {"LpPool", LpPoolCase},
     {"MatMul", MatMulCase},
     {"MaxPool", MaxPoolCase},
     {"MeanSquaredError", MeanSquaredErrorCase},

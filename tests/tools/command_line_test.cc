@@ -65,7 +65,7 @@ TEST(CommandLineTest, WrongUsageExitsWithTwo) {
   ExpectUsageError({}, "subcommand");
   ExpectUsageError({"frobnicate"},
                    "no command 'frobnicate'; there are check residuals plan "
-                   "sweep run train eval bench zoo");
+                   "sweep run train eval bench calibrate zoo");
   ExpectUsageError({"plan"}, "MODEL");
   ExpectUsageError({"plan", kLesson, "--frobnicate"}, "--frobnicate");
   ExpectUsageError({"plan", kLesson, "--budget=5 apples"},

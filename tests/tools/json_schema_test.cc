@@ -316,6 +316,7 @@ TEST(JsonSchemaTest, Bench) {
                       {"threads", Kind::kInteger},
                       {"measured_steps", Kind::kInteger},
                       {"steps_per_second", Kind::kNumber},
+                      {"step_nanoseconds", Kind::kObject},
                       {"arena_bytes", Kind::kInteger},
                       {"lower_bound_bytes", Kind::kInteger},
                       {"engine_bytes", Kind::kInteger},
@@ -323,11 +324,42 @@ TEST(JsonSchemaTest, Bench) {
                       {"steps", Kind::kInteger},
                       {"recomputed_steps", Kind::kInteger},
                       {"overhead_fraction", Kind::kNumber},
+                      {"kernel_nanoseconds", Kind::kInteger},
+                      {"bare_nanoseconds", Kind::kInteger},
+                      {"flops", Kind::kInteger},
+                      {"bytes_moved", Kind::kInteger},
+                      {"flops_per_second", Kind::kNumber},
+                      {"peak_flops_per_second", Kind::kNumber},
+                      {"peak_bytes_per_second", Kind::kNumber},
                       {"ops", Kind::kArray}});
-  ExpectListSchema(json["ops"], {{"op", Kind::kString},
-                                 {"steps", Kind::kInteger},
-                                 {"nanoseconds", Kind::kInteger},
-                                 {"fraction", Kind::kNumber}});
+  ExpectSchema(json["step_nanoseconds"],
+               {{"median", Kind::kInteger}, {"min", Kind::kInteger}});
+  Schema kernel = {{"steps", Kind::kInteger},
+                   {"nanoseconds", Kind::kInteger},
+                   {"bare_nanoseconds", Kind::kInteger},
+                   {"fraction", Kind::kNumber},
+                   {"flops", Kind::kInteger},
+                   {"bytes_moved", Kind::kInteger}};
+  Schema op = kernel;
+  op["op"] = Kind::kString;
+  op["kernels"] = Kind::kArray;
+  kernel["implementation"] = Kind::kString;
+  ExpectListSchema(json["ops"], op);
+  for (const Json& entry : json["ops"]) {
+    ExpectListSchema(entry["kernels"], kernel);
+  }
+}
+
+TEST(JsonSchemaTest, Calibrate) {
+  const Json json = Report({"calibrate"});
+  ExpectSchema(json, {{"name", Kind::kString},
+                      {"rates", Kind::kArray},
+                      {"kernel_overhead_nanoseconds", Kind::kInteger}});
+  ExpectListSchema(json["rates"], {{"threads", Kind::kInteger},
+                                   {"matmul_flops_per_second", Kind::kNumber},
+                                   {"conv_flops_per_second", Kind::kNumber},
+                                   {"vector_flops_per_second", Kind::kNumber},
+                                   {"bytes_per_second", Kind::kNumber}});
 }
 
 // A 1x2 array of ones, as numpy.save writes it.

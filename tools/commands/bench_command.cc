@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <map>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,6 +16,8 @@
 #include "tools/commands/report.h"
 #include "tools/commands/size.h"
 #include "tools/commands/text_table.h"
+#include "tools/measure/machine_rates.h"
+#include "tools/measure/step_profile.h"
 #include "tools/training/batches.h"
 
 namespace reprise {
@@ -67,45 +71,40 @@ absl::Status FillRandomly(const ModelInput& input, Pass& pass) {
   return absl::OkStatus();
 }
 
-// Time of one operator, summed over its steps and all runs.
-struct OpTime {
-  std::string op;
-  int64_t steps = 0;  // in one run
-  int64_t nanoseconds = 0;
+struct Measured {
+  std::vector<int64_t> step_nanoseconds;
+  int64_t total_nanoseconds = 0;
+
+  int64_t steps() const {
+    return static_cast<int64_t>(step_nanoseconds.size());
+  }
+  int64_t Median() const {
+    std::vector<int64_t> sorted = step_nanoseconds;
+    std::sort(sorted.begin(), sorted.end());
+    return sorted[sorted.size() / 2];
+  }
+  int64_t Least() const {
+    return *std::min_element(step_nanoseconds.begin(), step_nanoseconds.end());
+  }
 };
 
-// Returns the operators of a pass, the most expensive first.
-std::vector<OpTime> TimeByOp(Pass& pass) {
-  const PlannedPass& planned = pass.planned();
-  const std::vector<int64_t>& times = pass.executor().step_nanoseconds();
-  std::map<std::string, OpTime> by_op;
-  for (size_t i = 0; i < planned.plan.steps.size(); ++i) {
-    const std::string& op = planned.lowered.op(planned.plan.steps[i].node).name;
-    OpTime& entry = by_op[op];
-    entry.op = op;
-    ++entry.steps;
-    entry.nanoseconds += times[i];
-  }
-  std::vector<OpTime> ops;
-  for (auto& [name, entry] : by_op) ops.push_back(std::move(entry));
-  std::stable_sort(ops.begin(), ops.end(),
-                   [](const OpTime& a, const OpTime& b) {
-                     return a.nanoseconds > b.nanoseconds;
-                   });
-  return ops;
+// A billion of them a second, as text; "" for none.
+std::string Giga(double count, double nanoseconds) {
+  return count == 0 || nanoseconds == 0
+             ? ""
+             : absl::StrFormat("%.1f", count / nanoseconds);
 }
 
-struct Measured {
-  int64_t steps = 0;
-  int64_t nanoseconds = 0;
-};
+std::string Percent(double fraction) {
+  return absl::StrFormat("%.1f %%", 100 * fraction);
+}
 
 class BenchCommand : public Command {
  public:
   std::string name() const override { return "bench"; }
   std::string help() const override {
-    return "Time training steps on random data: steps per second, share of "
-           "each operator, overhead of what is no kernel";
+    return "Time training steps on random data: steps per second, time and "
+           "speed of each kernel, and of what is no kernel";
   }
   void AddOptions(CLI::App& app) override {
     model_.Add(app);
@@ -125,7 +124,7 @@ class BenchCommand : public Command {
     ASSIGN_OR_RETURN(const Graph model,
                      LoadGraph(graph, *ops, model_.symbols(), model_.model));
     ASSIGN_OR_RETURN(const std::vector<ModelInput> inputs, ModelInputs(model));
-    TrainerOptions options = model_.trainer_options();
+    ASSIGN_OR_RETURN(TrainerOptions options, model_.trainer_options());
     options.evaluate = false;
     budget_.Apply(options);
     ASSIGN_OR_RETURN(PlannedTrainer planned,
@@ -155,10 +154,10 @@ class BenchCommand : public Command {
     };
     const auto measure = [&](int64_t nanoseconds) -> absl::StatusOr<Measured> {
       Measured measured;
-      while (measured.nanoseconds < nanoseconds) {
+      while (measured.total_nanoseconds < nanoseconds) {
         ASSIGN_OR_RETURN(const int64_t taken, step());
-        measured.nanoseconds += taken;
-        ++measured.steps;
+        measured.step_nanoseconds.push_back(taken);
+        measured.total_nanoseconds += taken;
       }
       return measured;
     };
@@ -166,66 +165,147 @@ class BenchCommand : public Command {
     const int64_t half = static_cast<int64_t>(seconds_ * 1e9 / 2);
     // First without a clock around each kernel: that is the speed.
     ASSIGN_OR_RETURN(const Measured plain, measure(half));
-    const double per_second =
-        1e9 * static_cast<double>(plain.steps) / plain.nanoseconds;
     // Then with it: that tells the shares.
     pass->executor().EnableTiming();
     pass_nanoseconds = 0;
     ASSIGN_OR_RETURN(const Measured timed, measure(half));
-
-    const std::vector<OpTime> times = TimeByOp(*pass);
-    int64_t kernels = 0;
-    for (const OpTime& time : times) kernels += time.nanoseconds;
-    const double overhead =
-        static_cast<double>(pass_nanoseconds - kernels) / pass_nanoseconds;
+    Profile profile;
+    profile.plain = plain;
+    profile.pass_nanoseconds =
+        static_cast<double>(pass_nanoseconds) / timed.steps();
+    profile.ops = ProfilePass(*pass, timed.steps(), kBareRuns);
+    for (const OpTime& op : profile.ops) {
+      const KernelTime sum = op.Sum();
+      profile.kernels.steps += sum.steps;
+      profile.kernels.nanoseconds += sum.nanoseconds;
+      profile.kernels.bare_nanoseconds += sum.bare_nanoseconds;
+      profile.kernels.flops += sum.flops;
+      profile.kernels.bytes_moved += sum.bytes_moved;
+    }
+    ASSIGN_OR_RETURN(profile.machine,
+                     MeasureRates(trainer->plan().env.threads));
     if (format_.json()) {
-      Json json = {{"model", model_.model},
-                   {"threads", trainer->plan().env.threads},
-                   {"measured_steps", plain.steps},
-                   {"steps_per_second", per_second},
-                   {"arena_bytes", trainer->arena_bytes()},
-                   {"lower_bound_bytes", pass->plan().peak_live_bytes},
-                   {"engine_bytes", trainer->engine_bytes()},
-                   {"library_heap_bytes", report.library_heap_bytes},
-                   {"steps", pass->plan().steps.size()},
-                   {"recomputed_steps", report.recomputed_steps},
-                   {"overhead_fraction", overhead},
-                   {"ops", Json::array()}};
-      for (const OpTime& time : times) {
-        json["ops"].push_back(
-            {{"op", time.op},
-             {"steps", time.steps},
-             {"nanoseconds", time.nanoseconds / timed.steps},
-             {"fraction", static_cast<double>(time.nanoseconds) /
-                              static_cast<double>(pass_nanoseconds)}});
-      }
-      console.out << Dump(json);
-      return absl::OkStatus();
+      console.out << Dump(JsonOf(profile, report, *trainer, *pass));
+    } else {
+      console.out << TextOf(profile, report, *trainer);
     }
-    console.out << absl::StrFormat(
-        "%.4g steps/s (%s a step), %d %s\narena %s (%s bytes), engine "
-        "%s, library heap %s\n\n",
-        per_second, FormatNanoseconds(static_cast<int64_t>(1e9 / per_second)),
-        trainer->plan().env.threads,
-        trainer->plan().env.threads == 1 ? "thread" : "threads",
-        FormatSize(trainer->arena_bytes()), FormatCount(trainer->arena_bytes()),
-        FormatSize(trainer->engine_bytes()),
-        FormatSize(report.library_heap_bytes));
-    TextTable table({"op", ">steps", ">time a step", ">share"});
-    for (const OpTime& time : times) {
-      table.AddRow({time.op, absl::StrCat(time.steps),
-                    FormatNanoseconds(time.nanoseconds / timed.steps),
-                    absl::StrFormat("%.1f %%", 100.0 * time.nanoseconds /
-                                                   pass_nanoseconds)});
-    }
-    table.AddRow({"no kernel", "",
-                  FormatNanoseconds((pass_nanoseconds - kernels) / timed.steps),
-                  absl::StrFormat("%.1f %%", 100 * overhead)});
-    console.out << table.ToString();
     return absl::OkStatus();
   }
 
  private:
+  // Of each kernel alone.
+  static constexpr int kBareRuns = 3;
+
+  struct Profile {
+    Measured plain;               // without a clock around each kernel
+    double pass_nanoseconds = 0;  // of a step, with it
+    std::vector<OpTime> ops;
+    KernelTime kernels;  // the sum of all
+    MachineRates machine;
+
+    double NoKernelFraction() const {
+      return (pass_nanoseconds - kernels.nanoseconds) / pass_nanoseconds;
+    }
+    double FlopsPerSecond() const {
+      return 1e9 * static_cast<double>(kernels.flops) / plain.Median();
+    }
+  };
+
+  Json JsonOf(const Profile& profile, const PlanReport& report,
+              const Trainer& trainer, const Pass& pass) const {
+    const auto kernel_json = [&profile](const KernelTime& kernel) {
+      return Json{
+          {"steps", kernel.steps},
+          {"nanoseconds", static_cast<int64_t>(kernel.nanoseconds)},
+          {"bare_nanoseconds", static_cast<int64_t>(kernel.bare_nanoseconds)},
+          {"fraction", kernel.nanoseconds / profile.pass_nanoseconds},
+          {"flops", kernel.flops},
+          {"bytes_moved", kernel.bytes_moved}};
+    };
+    Json json = {
+        {"model", model_.model},
+        {"threads", trainer.plan().env.threads},
+        {"measured_steps", profile.plain.steps()},
+        {"steps_per_second", 1e9 / profile.plain.Median()},
+        {"step_nanoseconds",
+         {{"median", profile.plain.Median()}, {"min", profile.plain.Least()}}},
+        {"arena_bytes", trainer.arena_bytes()},
+        {"lower_bound_bytes", pass.plan().peak_live_bytes},
+        {"engine_bytes", trainer.engine_bytes()},
+        {"library_heap_bytes", report.library_heap_bytes},
+        {"steps", pass.plan().steps.size()},
+        {"recomputed_steps", report.recomputed_steps},
+        {"overhead_fraction", profile.NoKernelFraction()},
+        {"kernel_nanoseconds",
+         static_cast<int64_t>(profile.kernels.nanoseconds)},
+        {"bare_nanoseconds",
+         static_cast<int64_t>(profile.kernels.bare_nanoseconds)},
+        {"flops", profile.kernels.flops},
+        {"bytes_moved", profile.kernels.bytes_moved},
+        {"flops_per_second", profile.FlopsPerSecond()},
+        {"peak_flops_per_second", profile.machine.peak_flops_per_second()},
+        {"peak_bytes_per_second", profile.machine.bytes_per_second},
+        {"ops", Json::array()}};
+    for (const OpTime& time : profile.ops) {
+      Json op = {{"op", time.op}};
+      op.update(kernel_json(time.Sum()));
+      op["kernels"] = Json::array();
+      for (const KernelTime& kernel : time.kernels) {
+        Json entry = {{"implementation", kernel.implementation}};
+        entry.update(kernel_json(kernel));
+        op["kernels"].push_back(std::move(entry));
+      }
+      json["ops"].push_back(std::move(op));
+    }
+    return json;
+  }
+
+  std::string TextOf(const Profile& profile, const PlanReport& report,
+                     const Trainer& trainer) const {
+    const int threads = trainer.plan().env.threads;
+    const double peak = profile.machine.peak_flops_per_second();
+    std::string text = absl::StrFormat(
+        "%.4g steps/s: %s a step (median of %d, least %s), %d %s\n"
+        "%.4g GFLOP a step, %.1f GFLOP/s: %s of this machine's %.1f; %s "
+        "moved\n"
+        "kernels one by one, each the best of %d runs: %s, %s of the least "
+        "step\n"
+        "arena %s (%s bytes), engine %s, library heap %s\n\n",
+        1e9 / profile.plain.Median(), FormatNanoseconds(profile.plain.Median()),
+        profile.plain.steps(), FormatNanoseconds(profile.plain.Least()),
+        threads, threads == 1 ? "thread" : "threads",
+        static_cast<double>(profile.kernels.flops) * 1e-9,
+        profile.FlopsPerSecond() * 1e-9,
+        Percent(profile.FlopsPerSecond() / peak), peak * 1e-9,
+        FormatSize(profile.kernels.bytes_moved), kBareRuns,
+        FormatNanoseconds(
+            static_cast<int64_t>(profile.kernels.bare_nanoseconds)),
+        Percent(profile.kernels.bare_nanoseconds /
+                static_cast<double>(profile.plain.Least())),
+        FormatSize(trainer.arena_bytes()), FormatCount(trainer.arena_bytes()),
+        FormatSize(trainer.engine_bytes()),
+        FormatSize(report.library_heap_bytes));
+    TextTable table({"op", "kernel", ">runs", ">time", ">share", ">alone",
+                     ">GFLOP/s", ">GB/s"});
+    for (const OpTime& time : profile.ops) {
+      for (const KernelTime& kernel : time.kernels) {
+        table.AddRow(
+            {time.op, kernel.implementation, absl::StrCat(kernel.steps),
+             FormatNanoseconds(static_cast<int64_t>(kernel.nanoseconds)),
+             Percent(kernel.nanoseconds / profile.pass_nanoseconds),
+             FormatNanoseconds(static_cast<int64_t>(kernel.bare_nanoseconds)),
+             Giga(static_cast<double>(kernel.flops), kernel.nanoseconds),
+             Giga(static_cast<double>(kernel.bytes_moved),
+                  kernel.nanoseconds)});
+      }
+    }
+    table.AddRow({"no kernel", "", "",
+                  FormatNanoseconds(static_cast<int64_t>(
+                      profile.pass_nanoseconds - profile.kernels.nanoseconds)),
+                  Percent(profile.NoKernelFraction()), "", "", ""});
+    return text + table.ToString();
+  }
+
   ModelFlags model_;
   ConfigFlags config_;
   BudgetFlags budget_;

@@ -37,6 +37,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeTrainCommand());
   commands.push_back(MakeEvalCommand());
   commands.push_back(MakeBenchCommand());
+  commands.push_back(MakeCalibrateCommand());
   commands.push_back(MakeZooCommand());
   return commands;
 }

@@ -42,6 +42,7 @@ std::unique_ptr<Command> MakeRunCommand();
 std::unique_ptr<Command> MakeTrainCommand();
 std::unique_ptr<Command> MakeEvalCommand();
 std::unique_ptr<Command> MakeBenchCommand();
+std::unique_ptr<Command> MakeCalibrateCommand();
 std::unique_ptr<Command> MakeZooCommand();
 
 struct Program {

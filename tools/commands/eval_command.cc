@@ -48,7 +48,7 @@ class EvalCommand : public Command {
           absl::StrCat(data_.data, ": a batch of ", shape.batch,
                        " rows is more than the ", rows.size(), " there are"));
     }
-    TrainerOptions options = model_.trainer_options();
+    ASSIGN_OR_RETURN(TrainerOptions options, model_.trainer_options());
     options.more_symbols = PartialBatchBindings(shape, {rows.size()});
     ASSIGN_OR_RETURN(
         const std::unique_ptr<Trainer> runner,

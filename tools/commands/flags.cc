@@ -88,6 +88,8 @@ void ModelFlags::Add(CLI::App& app) {
   app.add_option("--threads", threads, "Threads; 0: one for each core")
       ->transform(Integer(0, 1024));
   app.add_flag("--no-fusion", no_fusion, "Keep every node a kernel of its own");
+  app.add_option("--machine", machine,
+                 "Speeds to estimate costs with, written by calibrate");
 }
 
 Bindings ModelFlags::symbols() const {
@@ -101,12 +103,15 @@ Bindings ModelFlags::symbols() const {
   return bindings;
 }
 
-TrainerOptions ModelFlags::trainer_options() const {
+absl::StatusOr<TrainerOptions> ModelFlags::trainer_options() const {
   TrainerOptions options;
   options.symbols = symbols();
   options.threads = threads;
   options.fusion = !no_fusion;
   options.source = model;
+  if (!machine.empty()) {
+    ASSIGN_OR_RETURN(options.machine, ReadMachine(machine));
+  }
   return options;
 }
 

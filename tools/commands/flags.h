@@ -38,16 +38,19 @@ CLI::Validator Seed();
 inline constexpr int64_t kMostSteps = int64_t{1'000'000'000'000'000};
 inline constexpr int64_t kMostEpochs = 1'000'000;
 
-// MODEL, --set, --threads, --no-fusion.
+// MODEL, --set, --threads, --no-fusion, --machine.
 struct ModelFlags {
   std::string model;
   std::vector<std::string> sets;  // "symbol=number"
   int threads = 0;
   bool no_fusion = false;
+  std::string machine;
 
   void Add(CLI::App& app);
   Bindings symbols() const;
-  TrainerOptions trainer_options() const;
+
+  // errors: those of ReadMachine.
+  absl::StatusOr<TrainerOptions> trainer_options() const;
 };
 
 // --format.

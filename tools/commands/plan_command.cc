@@ -260,7 +260,7 @@ class PlanCommand : public Command {
     }
     ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
-    TrainerOptions options = model_.trainer_options();
+    ASSIGN_OR_RETURN(TrainerOptions options, model_.trainer_options());
     budget_.Apply(options);
     PlannedTrainer planned;
     Extras extras;

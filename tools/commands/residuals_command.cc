@@ -25,7 +25,7 @@ class ResidualsCommand : public Command {
   absl::Status Run(const Console& console) override {
     ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
-    TrainerOptions options = model_.trainer_options();
+    ASSIGN_OR_RETURN(TrainerOptions options, model_.trainer_options());
     options.evaluate = false;
     ASSIGN_OR_RETURN(const PlannedTrainer planned,
                      PlanTrainer(graph, config, options));

@@ -235,7 +235,7 @@ class RunCommand : public Command {
     ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
     RETURN_IF_ERROR(ReadInputs(graph));
     if (!out_dir_.empty()) RETURN_IF_ERROR(MakeFolder(out_dir_));
-    TrainerOptions options = model_.trainer_options();
+    ASSIGN_OR_RETURN(TrainerOptions options, model_.trainer_options());
     RETURN_IF_ERROR(BindDims(graph, options.symbols));
     const PlanMode mode =
         gradients_.empty() ? PlanMode::kEvaluate : PlanMode::kGradients;

@@ -97,9 +97,10 @@ class SweepCommand : public Command {
     RETURN_IF_ERROR(CheckWritable(html_));
     ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
+    ASSIGN_OR_RETURN(const TrainerOptions options, model_.trainer_options());
     ASSIGN_OR_RETURN(
         const Sweep sweep,
-        SweepTrainer(graph, config, model_.trainer_options(),
+        SweepTrainer(graph, config, options,
                      keep_annotations_ ? SweepAnnotations::kBinding
                                        : SweepAnnotations::kIgnored));
     if (!html_.empty()) {

@@ -96,7 +96,7 @@ class TrainCommand : public Command {
     ASSIGN_OR_RETURN(const BatchShape shape, BatchShapeOf(graph, model));
     ASSIGN_OR_RETURN(const Data data, ReadData(shape, config.seed()));
 
-    TrainerOptions options = model_.trainer_options();
+    ASSIGN_OR_RETURN(TrainerOptions options, model_.trainer_options());
     budget_.Apply(options);
     options.evaluate = data.held_out_rows.has_value();
     std::vector<int64_t> row_counts = {data.train_rows.epoch_size()};
