@@ -5,7 +5,9 @@
 //
 // Fusion needs one look ahead: a node whose only reader is an activation that
 // its kernel can apply takes the activation in; the value between them is
-// `swallowed`.
+// `swallowed`. A node whose only reader makes the result on the way (the
+// gradient of an activation in front of another gradient) leaves its operands
+// to that reader.
 //
 // Cost: linear in nodes; a description is asked for once per distinct
 // signature. Tested by tests/flow/lowering_test.cc.
@@ -237,9 +239,6 @@ class Lowerer {
     if (!options_.fusion || node.op->fusable_activations.empty()) {
       return kNoNode;
     }
-    for (size_t i = 1; i < node.out.size(); ++i) {
-      if (node.out[i] != kNoValue) return kNoNode;
-    }
     const ValueId v = node.out[0];
     if (num_readers_[v] != 1 || is_result_[v]) return kNoNode;
     const auto annotation = graph_.annotations.find(v);
@@ -255,9 +254,46 @@ class Lowerer {
     return can ? reader_[v] : kNoNode;
   }
 
+  // Whether the only reader of node n's result makes it on the way in its own
+  // kernel; remembers that.
+  bool AbsorbIntoReader(NodeId n) {
+    const Node& node = graph_.nodes[n];
+    if (!options_.fusion || node.out.size() != 1 || is_result_[node.out[0]] ||
+        num_readers_[node.out[0]] != 1) {
+      return false;
+    }
+    const NodeId reader = reader_[node.out[0]];
+    if (graph_.nodes[reader].role != node.role) return false;
+    for (const OpDef::FusableOperand& operand :
+         graph_.nodes[reader].op->fusable_operands) {
+      if (operand.op == node.op->name &&
+          graph_.nodes[reader].in[operand.operand] == node.out[0]) {
+        absorbed_[{reader, operand.operand}] = n;
+        return true;
+      }
+    }
+    return false;
+  }
+
+  // The operands of a node, those of absorbed ones in place of their results.
+  std::vector<ValueId> OperandsOf(NodeId n, LoweredNode& lowered) const {
+    const Node& node = graph_.nodes[n];
+    std::vector<ValueId> in = node.in;
+    for (const OpDef::FusableOperand& operand : node.op->fusable_operands) {
+      const auto it = absorbed_.find({n, operand.operand});
+      if (it == absorbed_.end()) continue;
+      const Node& absorbed = graph_.nodes[it->second];
+      in[operand.operand] = absorbed.in.back();
+      in.insert(in.end(), absorbed.in.begin(), absorbed.in.end() - 1);
+      lowered.logical.insert(lowered.logical.begin(), it->second);
+    }
+    return in;
+  }
+
   absl::Status LowerNode(NodeId n) {
     const Node& node = graph_.nodes[n];
     if (node.op->is_view) return LowerView(node);
+    if (AbsorbIntoReader(n)) return absl::OkStatus();
 
     LoweredNode lowered;
     lowered.name = node.name;
@@ -274,7 +310,7 @@ class Lowerer {
       const Node& reader = graph_.nodes[activation];
       offered.attrs.Set("__activation", reader.op->name);
       swallowed = outs[0];
-      outs = reader.out;
+      outs[0] = reader.out[0];
       lowered.name = reader.name;
       lowered.logical.push_back(activation);
       fused_[activation] = true;
@@ -300,7 +336,8 @@ class Lowerer {
       }
       return absl::OkStatus();
     }
-    for (const ValueId v : node.in) {
+    const std::vector<ValueId> operands = OperandsOf(n, lowered);
+    for (const ValueId v : operands) {
       if (v == kNoValue) {
         offered.in.push_back(TensorType{});
         offered.in_layouts.push_back(Layout{});
@@ -317,8 +354,8 @@ class Lowerer {
                        "): ", id.status().message()));
     }
     lowered.signature = *id;
-    for (size_t i = 0; i < node.in.size(); ++i) {
-      if (node.in[i] == kNoValue) {
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i] == kNoValue) {
         lowered.in.push_back(-1);
         continue;
       }
@@ -326,7 +363,7 @@ class Lowerer {
       const Layout wanted = lowered_.signatures[*id].description.in_layouts[i];
       const TensorType type = lowered_.signatures[*id].signature.in[i];
       ASSIGN_OR_RETURN(const LoweredValueId v,
-                       CopyIn(node.in[i], type, wanted, node.role));
+                       CopyIn(operands[i], type, wanted, node.role));
       lowered.in.push_back(v);
     }
     return AddOutputs(node, std::move(lowered), outs, swallowed);
@@ -374,8 +411,10 @@ class Lowerer {
   const OpDef& reorder_;
   const LoweringOptions& options_;
   LoweredGraph lowered_;
-  std::vector<bool> live_;       // by node
-  std::vector<bool> fused_;      // by node: part of an earlier kernel
+  std::vector<bool> live_;   // by node
+  std::vector<bool> fused_;  // by node: part of an earlier kernel
+  // The node that makes an operand of a later one, by that node and operand.
+  absl::flat_hash_map<std::pair<NodeId, int>, NodeId> absorbed_;
   std::vector<bool> is_result_;  // by value
   std::vector<int> num_readers_;
   std::vector<NodeId> reader_;              // the last one

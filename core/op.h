@@ -177,8 +177,18 @@ struct OpDef {
   std::vector<Overwrite> must_overwrite;
 
   // Fusion into the kernel of this operator: an activation of this name can be
-  // its last step ("Relu", ...), bit-equal to running it separately.
+  // its last step ("Relu", ...) over output 0, bit-equal to running it
+  // separately.
   std::vector<std::string> fusable_activations;
+
+  // Fusion of an operand's maker into the kernel of this operator: a node of
+  // that name whose only reader is this operand need not run. Its last operand
+  // takes the operand's place, the others follow this node's own.
+  struct FusableOperand {
+    std::string op;
+    int operand = 0;
+  };
+  std::vector<FusableOperand> fusable_operands;
 
   // in_layouts of `offered` are those that the operands have; out_layouts is
   // empty. No primitive is built.

@@ -16,38 +16,31 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "core/autodiff.h"
 #include "core/expand.h"
 #include "core/op.h"
-#include "core/plan.h"
 #include "core/status_macros.h"
+#include "ops/lib/batch_norm.h"
 #include "ops/lib/channels_last.h"
 #include "ops/lib/describe.h"
 #include "ops/lib/infer.h"
 #include "ops/lib/layout.h"
-#include "ops/lib/onednn.h"
+#include "ops/lib/relu.h"
 
 namespace reprise {
 namespace {
 
-using dnnl::normalization_flags;
-using dnnl::prop_kind;
-
 // Where mean and variance come from.
 enum class Statistics : uint8_t { kOfBatch, kGiven };
-
-normalization_flags FlagsOf(Statistics statistics) {
-  const normalization_flags affine =
-      normalization_flags::use_scale | normalization_flags::use_shift;
-  return statistics == Statistics::kOfBatch
-             ? affine
-             : affine | normalization_flags::use_global_stats;
-}
 
 // Judges x and the per-channel operands, which are all the others.
 absl::Status CheckOperands(absl::string_view op, const TensorType& x,
@@ -115,48 +108,30 @@ std::vector<ValueId> InferenceGrad(GradBuilder& b) {
   return GradOf(b, b.in(3), b.in(4), /*given_statistics=*/true);
 }
 
-// How the kernels see the operands: x as [n, c, 1, pixels] in row-major or
-// channels-last order, which is one of the two that all ranks have.
-struct Form {
-  TensorType x;
-  bool channels_last = false;
-
-  int64_t channels() const { return x.dims[1]; }
-  bool empty() const { return x.num_elements() == 0; }
-
-  onednn::Md XDesc() const {
-    const int64_t pixels = Product(absl::MakeConstSpan(x.dims).subspan(2));
-    return *onednn::Desc({DType::kF32, {x.dims[0], x.dims[1], 1, pixels}},
-                         channels_last ? ChannelsLast(4) : Layout());
-  }
-  onednn::Md ChannelDesc() const {
-    return *onednn::Desc({DType::kF32, {channels()}}, Layout());
-  }
-};
-
-// Channels-last if one of the operands is, so that fewer are reordered.
-Form FormOf(const TensorType& x, absl::Span<const Layout> layouts) {
-  Form form;
-  form.x = x;
+// Channels-last if one of the operands is, so that fewer are reordered. Where
+// a channel has one pixel, both orders are the same.
+ChannelTensor FormOf(const TensorType& x, absl::Span<const Layout> layouts) {
+  ChannelTensor form;
+  form.n = x.dims[0];
+  form.channels = x.dims[1];
+  form.pixels = Product(absl::MakeConstSpan(x.dims).subspan(2));
+  form.channels_last = form.pixels == 1;
   for (const Layout& layout : layouts) {
     form.channels_last |= IsChannelsLast(x.dims, layout);
   }
   return form;
 }
 
-Layout Wanted(const Form& form, const Layout& offered) {
-  if (form.channels_last) return WantChannelsLast(form.x.dims, offered);
-  return IsPermutation(offered) && IsByteEqualToRowMajor(form.x.dims, offered)
+Layout Wanted(const Dims& dims, const ChannelTensor& form,
+              const Layout& offered) {
+  if (form.channels_last) return WantChannelsLast(dims, offered);
+  return IsPermutation(offered) && IsByteEqualToRowMajor(dims, offered)
              ? offered
              : Layout();
 }
 
-template <class PrimitiveDesc>
-void DescribePrimitive(const PrimitiveDesc& pd, Description& d) {
-  d.implementation = pd.impl_info_str();
-  d.scratchpad_bytes = onednn::BytesOf(pd.scratchpad_desc());
-  d.library_heap_bytes =
-      onednn::HiddenHeapBytes(d.implementation, d.bytes_moved);
+std::string NameOf(absl::string_view loop, const ChannelTensor& form) {
+  return absl::StrCat("hwy:", loop, form.channels_last ? "_nhwc" : "_nchw");
 }
 
 void ZeroFill(const Buffers& buffers, int output, int64_t count) {
@@ -164,18 +139,23 @@ void ZeroFill(const Buffers& buffers, int output, int64_t count) {
   if (y != nullptr) std::fill_n(y, count, 0.0f);
 }
 
+// Writes zeros to all outputs but the first, which has no element.
+Kernel EmptyKernel(const Signature& signature, int64_t channels) {
+  const int num_outputs = static_cast<int>(signature.out.size());
+  return Kernel{[num_outputs, channels](const Buffers& buffers) {
+    for (int i = 1; i < num_outputs; ++i) ZeroFill(buffers, i, channels);
+  }};
+}
+
+const float* In(const Buffers& buffers, int i) {
+  return static_cast<const float*>(buffers.in[i]);
+}
+float* Out(const Buffers& buffers, int i) {
+  return static_cast<float*>(buffers.out[i]);
+}
+
 // Forward: BatchNormalizationTraining(x, scale, b): y, mean, var, and
 // BatchNormalizationInference(x, scale, b, mean, var): y.
-
-dnnl::batch_normalization_forward::primitive_desc ForwardDesc(
-    const onednn::Session& session, const Form& form, float epsilon,
-    Statistics statistics) {
-  const prop_kind kind = statistics == Statistics::kOfBatch
-                             ? prop_kind::forward_training
-                             : prop_kind::forward_inference;
-  return onednn::BatchNormForwardDesc(session, kind, form.XDesc(), epsilon,
-                                      FlagsOf(statistics));
-}
 
 InferredTypes TrainingInfer(const OpArgs& args) {
   RETURN_IF_ERROR(CheckOperands("BatchNormalizationTraining", args.in[0],
@@ -189,126 +169,58 @@ InferredTypes InferenceInfer(const OpArgs& args) {
   return std::vector<TensorType>{args.in[0]};
 }
 
-// Where a primitive writes results that nobody reads: behind its scratchpad.
-class SpareOutputs {
- public:
-  explicit SpareOutputs(const onednn::Md& scratchpad)
-      : bytes_(onednn::BytesOf(scratchpad)) {}
-
-  // Counts output i of the signature, and binds it if there is an execution.
-  void Bind(const Signature& s, size_t i, int argument, const onednn::Md& md,
-            onednn::Execution* execution) {
-    if (i < s.out.size() && s.out[i].present()) {
-      if (execution != nullptr) {
-        execution->Out(argument, static_cast<int>(i), md);
-      }
-      return;
-    }
-    const int64_t offset = AlignUp(bytes_);
-    bytes_ = offset + onednn::BytesOf(md);
-    if (execution != nullptr) execution->Scratch(argument, md, offset);
-  }
-
-  int64_t bytes() const { return bytes_; }
-
- private:
-  int64_t bytes_;
-};
-
-template <class PrimitiveDesc>
-int64_t BindForward(const PrimitiveDesc& pd, const Form& form,
-                    Statistics statistics, const Signature& s,
-                    onednn::Execution* execution) {
-  SpareOutputs outputs(pd.scratchpad_desc());
-  outputs.Bind(s, 0, DNNL_ARG_DST, form.XDesc(), execution);
-  if (statistics == Statistics::kOfBatch) {
-    outputs.Bind(s, 1, DNNL_ARG_MEAN, form.ChannelDesc(), execution);
-    outputs.Bind(s, 2, DNNL_ARG_VARIANCE, form.ChannelDesc(), execution);
-  }
-  if (execution == nullptr) return outputs.bytes();
-  execution->In(DNNL_ARG_SRC, 0, form.XDesc());
-  execution->In(DNNL_ARG_SCALE, 1, form.ChannelDesc());
-  execution->In(DNNL_ARG_SHIFT, 2, form.ChannelDesc());
-  if (statistics == Statistics::kGiven) {
-    execution->In(DNNL_ARG_MEAN, 3, form.ChannelDesc());
-    execution->In(DNNL_ARG_VARIANCE, 4, form.ChannelDesc());
-  }
-  execution->Scratchpad(pd.scratchpad_desc());
-  return outputs.bytes();
-}
-
-absl::StatusOr<Description> Describe(Statistics statistics,
-                                     const Signature& offered,
+absl::StatusOr<Description> Describe(const Signature& offered,
                                      const OpEnv& env) {
-  const Form form = FormOf(offered.in[0], {offered.in_layouts[0]});
-  Description d = DescribeRowMajor(offered, "loop", 8 * form.x.num_elements());
-  if (form.empty()) return d;
-  d.in_layouts[0] = Wanted(form, offered.in_layouts[0]);
+  const TensorType& x = offered.in[0];
+  const ChannelTensor form = FormOf(x, {offered.in_layouts[0]});
+  Description d = DescribeRowMajor(offered, NameOf("batch_norm", form),
+                                   8 * x.num_elements());
+  if (x.num_elements() == 0) return d;
+  d.in_layouts[0] = Wanted(x.dims, form, offered.in_layouts[0]);
   d.out_layouts[0] = d.in_layouts[0];
+  d.scratchpad_bytes = BatchNormScratchpadBytes(form, env);
+  if (HasActivation(offered)) d.implementation += "+relu";
   AllowOverwrite({0}, d);
-  const onednn::Session session(env);
-  return onednn::Try(offered.op->name, [&] {
-    const auto pd =
-        ForwardDesc(session, form, offered.attrs.Float("epsilon"), statistics);
-    DescribePrimitive(pd, d);
-    d.scratchpad_bytes = BindForward(pd, form, statistics, offered, nullptr);
-    return d;
-  });
+  return d;
 }
 
 absl::StatusOr<Kernel> Build(Statistics statistics, const Signature& signature,
                              const OpEnv& env) {
-  const Form form = FormOf(signature.in[0], {signature.in_layouts[0]});
-  if (form.empty()) {
-    const int num_outputs = static_cast<int>(signature.out.size());
-    const int64_t channels = form.channels();
-    return Kernel{[num_outputs, channels](const Buffers& buffers) {
-      for (int i = 1; i < num_outputs; ++i) ZeroFill(buffers, i, channels);
-    }};
+  const ChannelTensor form = FormOf(signature.in[0], {signature.in_layouts[0]});
+  if (signature.in[0].num_elements() == 0) {
+    return EmptyKernel(signature, form.channels);
   }
-  const onednn::Session session(env);
-  return onednn::Try(signature.op->name, [&] {
-    const auto pd = ForwardDesc(session, form, signature.attrs.Float("epsilon"),
-                                statistics);
-    onednn::Execution execution(session, dnnl::batch_normalization_forward(pd));
-    BindForward(pd, form, statistics, signature, &execution);
-    return Kernel{[execution](const Buffers& b) { execution.Run(b); }};
-  });
+  BatchNormOperands fixed;
+  fixed.epsilon = signature.attrs.Float("epsilon");
+  fixed.of_batch = statistics == Statistics::kOfBatch;
+  fixed.relu = HasActivation(signature);
+  const int threads = env.threads;
+  return Kernel{[form, fixed, threads](const Buffers& buffers) {
+    BatchNormOperands o = fixed;
+    o.x = In(buffers, 0);
+    o.scale = In(buffers, 1);
+    o.b = In(buffers, 2);
+    o.y = Out(buffers, 0);
+    if (o.of_batch) {
+      o.mean = Out(buffers, 1);
+      o.variance = Out(buffers, 2);
+    } else {
+      // Read only: they are no results.
+      o.mean = static_cast<float*>(buffers.in[3]);
+      o.variance = static_cast<float*>(buffers.in[4]);
+    }
+    RunBatchNorm(form, o, threads, buffers.scratchpad);
+  }};
 }
 
-// BatchNormalizationGrad(dy, x, scale, mean, var): dx, dscale, db.
+// BatchNormalizationGrad(dy, x, scale, mean, var): dx, dscale, db. With the
+// gradient of a Relu behind the map fused in, dy is that of the Relu's result,
+// which is operand 5.
 
-dnnl::batch_normalization_backward::primitive_desc BackwardDesc(
-    const onednn::Session& session, const Form& form, const Attrs& attrs) {
-  const float epsilon = attrs.Float("epsilon");
-  const normalization_flags flags =
-      FlagsOf(attrs.Bool("given_statistics") ? Statistics::kGiven
-                                             : Statistics::kOfBatch);
-  const auto forward = onednn::BatchNormForwardDesc(
-      session, prop_kind::forward_training, form.XDesc(), epsilon, flags);
-  return onednn::BatchNormBackwardDesc(session, prop_kind::backward, forward,
-                                       form.XDesc(), epsilon, flags);
-}
+constexpr int kResultOfRelu = 5;
 
-int64_t BindBackward(
-    const dnnl::batch_normalization_backward::primitive_desc& pd,
-    const Form& form, const Signature& s, onednn::Execution* execution) {
-  SpareOutputs outputs(pd.scratchpad_desc());
-  outputs.Bind(s, 0, DNNL_ARG_DIFF_SRC, form.XDesc(), execution);
-  outputs.Bind(s, 1, DNNL_ARG_DIFF_SCALE, form.ChannelDesc(), execution);
-  outputs.Bind(s, 2, DNNL_ARG_DIFF_SHIFT, form.ChannelDesc(), execution);
-  if (execution == nullptr) return outputs.bytes();
-  execution->In(DNNL_ARG_DIFF_DST, 0, form.XDesc());
-  execution->In(DNNL_ARG_SRC, 1, form.XDesc());
-  execution->In(DNNL_ARG_SCALE, 2, form.ChannelDesc());
-  execution->In(DNNL_ARG_MEAN, 3, form.ChannelDesc());
-  execution->In(DNNL_ARG_VARIANCE, 4, form.ChannelDesc());
-  // Beyond those five: some versions count b, whose content does not matter.
-  if (onednn::NumInputs(pd) > 5) {
-    execution->In(DNNL_ARG_SHIFT, 2, form.ChannelDesc());
-  }
-  execution->Scratchpad(pd.scratchpad_desc());
-  return outputs.bytes();
+bool HasResult(const Signature& s) {
+  return s.in.size() > kResultOfRelu && s.in[kResultOfRelu].present();
 }
 
 InferredTypes GradInfer(const OpArgs& args) {
@@ -317,52 +229,66 @@ InferredTypes GradInfer(const OpArgs& args) {
   return std::vector<TensorType>{args.in[1], args.in[2], args.in[2]};
 }
 
+// Dy, x and, where there is one, the result of the Relu.
+std::vector<int> WholeOperands(const Signature& s) {
+  return HasResult(s) ? std::vector<int>{0, 1, kResultOfRelu}
+                      : std::vector<int>{0, 1};
+}
+
+ChannelTensor GradForm(const Signature& s) {
+  std::vector<Layout> layouts;
+  for (const int i : WholeOperands(s)) layouts.push_back(s.in_layouts[i]);
+  return FormOf(s.in[1], layouts);
+}
+
 absl::StatusOr<Description> GradDescribe(const Signature& offered,
                                          const OpEnv& env) {
-  const Form form =
-      FormOf(offered.in[1], {offered.in_layouts[0], offered.in_layouts[1]});
-  Description d = DescribeRowMajor(offered, "loop", 11 * form.x.num_elements());
-  if (form.empty()) return d;
-  d.in_layouts[0] = Wanted(form, offered.in_layouts[0]);
-  d.in_layouts[1] = Wanted(form, offered.in_layouts[1]);
+  const TensorType& x = offered.in[1];
+  const ChannelTensor form = GradForm(offered);
+  Description d = DescribeRowMajor(offered, NameOf("batch_norm_grad", form),
+                                   11 * x.num_elements());
+  if (x.num_elements() == 0) return d;
+  for (const int i : WholeOperands(offered)) {
+    d.in_layouts[i] = Wanted(x.dims, form, offered.in_layouts[i]);
+  }
   d.out_layouts[0] = d.in_layouts[1];
-  if (offered.out[0].present()) AllowOverwrite({0, 1}, d);
-  const onednn::Session session(env);
-  return onednn::Try("BatchNormalizationGrad", [&] {
-    const auto pd = BackwardDesc(session, form, offered.attrs);
-    DescribePrimitive(pd, d);
-    d.scratchpad_bytes = BindBackward(pd, form, offered, nullptr);
-    return d;
-  });
+  d.scratchpad_bytes = BatchNormScratchpadBytes(form, env);
+  if (HasResult(offered)) d.implementation += "+relu";
+  if (offered.out[0].present()) AllowOverwrite(WholeOperands(offered), d);
+  return d;
 }
 
 absl::StatusOr<Kernel> GradBuild(const Signature& signature, const OpEnv& env) {
-  const Form form = FormOf(signature.in[1],
-                           {signature.in_layouts[0], signature.in_layouts[1]});
-  if (form.empty()) {
-    const int num_outputs = static_cast<int>(signature.out.size());
-    const int64_t channels = form.channels();
-    return Kernel{[num_outputs, channels](const Buffers& buffers) {
-      for (int i = 1; i < num_outputs; ++i) ZeroFill(buffers, i, channels);
-    }};
+  const ChannelTensor form = GradForm(signature);
+  if (signature.in[1].num_elements() == 0) {
+    return EmptyKernel(signature, form.channels);
   }
-  const onednn::Session session(env);
-  return onednn::Try("BatchNormalizationGrad", [&] {
-    const auto pd = BackwardDesc(session, form, signature.attrs);
-    onednn::Execution execution(session,
-                                dnnl::batch_normalization_backward(pd));
-    BindBackward(pd, form, signature, &execution);
-    return Kernel{[execution](const Buffers& b) { execution.Run(b); }};
-  });
+  const bool has_result = HasResult(signature);
+  BatchNormGradOperands fixed;
+  fixed.epsilon = signature.attrs.Float("epsilon");
+  fixed.of_batch = !signature.attrs.Bool("given_statistics");
+  const int threads = env.threads;
+  return Kernel{[form, fixed, has_result, threads](const Buffers& buffers) {
+    BatchNormGradOperands o = fixed;
+    o.dy = In(buffers, 0);
+    o.x = In(buffers, 1);
+    o.scale = In(buffers, 2);
+    o.mean = In(buffers, 3);
+    o.variance = In(buffers, 4);
+    if (has_result) o.y = In(buffers, kResultOfRelu);
+    o.dx = Out(buffers, 0);
+    o.dscale = Out(buffers, 1);
+    o.db = Out(buffers, 2);
+    RunBatchNormGrad(form, o, threads, buffers.scratchpad);
+  }};
 }
 
 OpDef ForwardOp(Statistics statistics) {
   OpDef op;
   op.internal = true;
   op.attrs = {AttrSpec("epsilon", 1e-5f)};
-  op.describe = [statistics](const Signature& offered, const OpEnv& env) {
-    return Describe(statistics, offered, env);
-  };
+  op.fusable_activations = {"Relu"};
+  op.describe = Describe;
   op.build = [statistics](const Signature& signature, const OpEnv& env) {
     return Build(statistics, signature, env);
   };
@@ -408,6 +334,7 @@ std::vector<OpDef> BatchNormalizationOps() {
   grad.max_outputs = 3;
   grad.attrs = {AttrSpec("epsilon", 1e-5f),
                 AttrSpec("given_statistics", false)};
+  grad.fusable_operands = {{"ReluGrad", /*operand=*/0}};
   grad.infer = GradInfer;
   grad.describe = GradDescribe;
   grad.build = GradBuild;

@@ -19,7 +19,6 @@ namespace {
 
 using dnnl::algorithm;
 using dnnl::memory;
-using dnnl::prop_kind;
 
 constexpr dnnl_format_tag_t kFirstTag = dnnl_a;
 
@@ -247,43 +246,10 @@ absl::Status StatusOfError(absl::string_view who, const dnnl::error& error) {
   }
 }
 
-dnnl::batch_normalization_forward::primitive_desc BatchNormForwardDesc(
-    const Session& session, prop_kind kind, const Md& md, float epsilon,
-    dnnl::normalization_flags flags) {
-  using Primitive = dnnl::batch_normalization_forward;
-#if DNNL_VERSION_MAJOR >= 3
-  return ForwardDesc<Primitive>(session, UserScratchpad(), kind, md, md,
-                                epsilon, flags);
-#else
-  return ForwardDesc<Primitive>(session, UserScratchpad(), kind, md, epsilon,
-                                flags);
-#endif
-}
-
-dnnl::batch_normalization_backward::primitive_desc BatchNormBackwardDesc(
-    const Session& session, prop_kind kind,
-    const dnnl::batch_normalization_forward::primitive_desc& forward,
-    const Md& md, float epsilon, dnnl::normalization_flags flags) {
-  using Primitive = dnnl::batch_normalization_backward;
-#if DNNL_VERSION_MAJOR >= 3
-  return BackwardDesc<Primitive>(session, UserScratchpad(), forward, kind, md,
-                                 md, md, epsilon, flags);
-#else
-  return BackwardDesc<Primitive>(session, UserScratchpad(), forward, kind, md,
-                                 md, epsilon, flags);
-#endif
-}
-
 dnnl::reorder::primitive_desc ReorderDesc(const Session& session,
                                           const Md& from, const Md& to) {
   return dnnl::reorder::primitive_desc(session.engine(), from, session.engine(),
                                        to, UserScratchpad());
-}
-
-int NumInputs(const dnnl::primitive_desc_base& pd) {
-  int count = 0;
-  dnnl_primitive_desc_query(pd.get(), dnnl_query_num_of_inputs_s32, 0, &count);
-  return count;
 }
 
 Execution::Execution(const Session& session, const dnnl::primitive& primitive)

@@ -221,21 +221,8 @@ typename P::primitive_desc CleanBackwardDesc(const Session& session,
   return FirstClean(make);
 }
 
-// Descriptors whose operands differ between the versions. In place of one
-// descriptor for source and destination, version 3 takes two.
-dnnl::batch_normalization_forward::primitive_desc BatchNormForwardDesc(
-    const Session& session, dnnl::prop_kind kind, const Md& md, float epsilon,
-    dnnl::normalization_flags flags);
-dnnl::batch_normalization_backward::primitive_desc BatchNormBackwardDesc(
-    const Session& session, dnnl::prop_kind kind,
-    const dnnl::batch_normalization_forward::primitive_desc& forward,
-    const Md& md, float epsilon, dnnl::normalization_flags flags);
 dnnl::reorder::primitive_desc ReorderDesc(const Session& session,
                                           const Md& from, const Md& to);
-
-// Returns how many inputs a primitive counts when executed: whether a
-// normalization's backward takes DNNL_ARG_SHIFT differs between versions.
-int NumInputs(const dnnl::primitive_desc_base& pd);
 
 // One primitive with its memory objects made once; running it sets addresses
 // and executes, with a few hundred bytes of heap inside oneDNN. Copies share

@@ -77,6 +77,12 @@ TEST(FusionTest, ReluInsideAKernelGivesTheSameBits) {
        {{"pads", Ints{1, 1, 1, 1}}}},
       {"Conv", {{2, 3, 9, 9}, {5, 3, 1, 1}}, {}},
       {"Conv", {{2, 8, 9, 9}, {8, 1, 3, 3}, {8}}, {{"group", 8}}},
+      {"BatchNormalization",
+       {{4, 19, 5, 5}, {19}, {19}, {19}, {19}},
+       {{"training_mode", 1}}},
+      {"BatchNormalization",
+       {{40, 33}, {33}, {33}, {33}, {33}},
+       {{"training_mode", 1}}},
   };
   for (size_t i = 0; i < cases.size(); ++i) {
     SCOPED_TRACE(testing::Message() << cases[i].op << ", case " << i);
@@ -91,6 +97,69 @@ TEST(FusionTest, ReluInsideAKernelGivesTheSameBits) {
     EXPECT_EQ(std::memcmp(fused->y.data(), apart->y.data(),
                           fused->y.size() * sizeof(float)),
               0);
+  }
+}
+
+// Gradients of sum(w * Relu(BatchNormalization(x))).
+absl::StatusOr<Outcome> RunGradients(const Dims& dims, int training_mode,
+                                     bool fusion) {
+  const BuilderDims x_dims(dims.begin(), dims.end());
+  const BuilderDims channels = {dims[1]};
+  GraphBuilder b("gradients");
+  const auto x = b.Input("x", DType::kF32, x_dims);
+  const auto w = b.Input("w", DType::kF32, x_dims);
+  const auto scale = b.Parameter("scale", channels, Init::Uniform(1, 2));
+  const auto shift = b.Parameter("shift", channels, Init::Uniform(-1, 1));
+  const auto mean =
+      b.Frozen("mean", DType::kF32, channels, Init::Uniform(-1, 1));
+  const auto var = b.Frozen("var", DType::kF32, channels, Init::Uniform(1, 2));
+  const auto y =
+      b.Add("Relu", {b.Add("BatchNormalization", {x, scale, shift, mean, var},
+                           {{"training_mode", training_mode}})});
+  b.Loss(b.Add("ReduceSum", {b.Add("Mul", {y, w})}, {{"keepdims", 0}}));
+  TrainerOptions options;
+  options.threads = 2;
+  options.fusion = fusion;
+  const std::vector<std::string> names = {"x", "scale", "shift"};
+  ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> runner,
+                   MakeRunner(b.graph(), PlanMode::kGradients, names, options));
+  Pass& pass = runner->next();
+  for (const char* name : {"x", "w"}) {
+    ASSIGN_OR_RETURN(const absl::Span<float> content, pass.Input<float>(name));
+    for (size_t k = 0; k < content.size(); ++k) {
+      content[k] = static_cast<float>(
+          std::sin(0.7 * static_cast<double>(k) + (name[0] == 'w' ? 1 : 0)));
+    }
+  }
+  RETURN_IF_ERROR(runner->Run(pass));
+  Outcome outcome{pass.planned().lowered.nodes.size(), {}};
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(const absl::Span<const float> gradient,
+                     pass.Gradient(name));
+    outcome.y.insert(outcome.y.end(), gradient.begin(), gradient.end());
+  }
+  return outcome;
+}
+
+TEST(FusionTest, ReluGradInsideANormalizationsGivesTheSameBits) {
+  for (const Dims& dims :
+       {Dims{4, 19, 5, 5}, Dims{64, 48, 28, 28}, Dims{40, 33}, Dims{3, 4, 5}}) {
+    for (const int training_mode : {0, 1}) {
+      SCOPED_TRACE(testing::Message()
+                   << DimsToString(dims) << ", training " << training_mode);
+      const absl::StatusOr<Outcome> fused =
+          RunGradients(dims, training_mode, /*fusion=*/true);
+      const absl::StatusOr<Outcome> apart =
+          RunGradients(dims, training_mode, /*fusion=*/false);
+      ASSERT_TRUE(fused.ok()) << fused.status();
+      ASSERT_TRUE(apart.ok()) << apart.status();
+      // The Relu goes into the map, its gradient into that of the map.
+      EXPECT_EQ(fused->num_nodes + 2, apart->num_nodes);
+      ASSERT_EQ(fused->y.size(), apart->y.size());
+      EXPECT_EQ(std::memcmp(fused->y.data(), apart->y.data(),
+                            fused->y.size() * sizeof(float)),
+                0);
+    }
   }
 }
 
