@@ -4,11 +4,15 @@
 // MaxPool's gradient reads a workspace in which the forward kernel has noted
 // which element won: one byte for each output, so that neither x nor y is kept.
 // The averages' gradients read nothing but dy. Padding never wins a maximum; it
-// counts in an average if count_include_pad says so.
+// counts in an average if count_include_pad says so, but not what ceil_mode
+// lets a window cover beyond it.
 //
 // As oneDNN does it, a maximum ignores NaN, and is the lowest finite float
-// where a window has nothing above it. Tested by tests/ops/pooling_test.cc.
+// where a window has nothing above it. Loops of our own serve where oneDNN has
+// no kernel but its reference code; the layout of the workspace says whose it
+// is. Tested by tests/ops/pooling_test.cc.
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -23,6 +27,7 @@
 #include "ops/lib/infer.h"
 #include "ops/lib/layout.h"
 #include "ops/lib/onednn.h"
+#include "ops/lib/pool_loop.h"
 #include "ops/lib/window.h"
 
 namespace reprise {
@@ -32,6 +37,10 @@ using dnnl::algorithm;
 using dnnl::prop_kind;
 
 enum class Kind : uint8_t { kMax, kAverage, kGlobalAverage };
+
+// Results of MaxPool.
+constexpr int kIndices = 1;
+constexpr int kWorkspace = 2;
 
 const char* NameOf(Kind kind) {
   switch (kind) {
@@ -62,6 +71,20 @@ struct Pooling {
   Window window;
   algorithm how = algorithm::pooling_max;
 
+  Dims spatial() const { return Dims(x.dims.begin() + 2, x.dims.end()); }
+  bool counts_padding() const {
+    return how == algorithm::pooling_avg_include_padding;
+  }
+
+  // Whether oneDNN has only reference code for it, or nothing.
+  bool needs_loop() const {
+    const auto dilated = [](int64_t dilation) { return dilation != 1; };
+    return std::any_of(window.dilations.begin(), window.dilations.end(),
+                       dilated) ||
+           (counts_padding() &&
+            window.ReachedEnd(spatial()) != window.pads_end);
+  }
+
   int64_t flops() const { return y.num_elements() * Product(window.kernel); }
 };
 
@@ -85,9 +108,6 @@ absl::StatusOr<Pooling> PoolingOf(Kind kind, const TensorType& x,
       return Invalid(op, ": x must have spatial elements, got ", ToString(x));
     }
   } else {
-    if (attrs.Int("ceil_mode") != 0) {
-      return Invalid(op, ": ceil_mode must be 0, got ", attrs.Int("ceil_mode"));
-    }
     if (!attrs.Has("kernel_shape") ||
         attrs.IntList("kernel_shape").size() != spatial.size()) {
       return Invalid(op, ": kernel_shape must have ", spatial.size(),
@@ -124,7 +144,10 @@ InferredTypes Infer(Kind kind, const OpArgs& args) {
   ASSIGN_OR_RETURN(const Pooling pooling,
                    PoolingOf(kind, args.in[0], args.attrs));
   std::vector<TensorType> types = {pooling.y};
-  if (kind == Kind::kMax) types.push_back({DType::kOpaque, {}});
+  if (kind == Kind::kMax) {
+    types.push_back({DType::kI64, pooling.y.dims});
+    types.push_back({DType::kOpaque, {}});
+  }
   return types;
 }
 
@@ -133,7 +156,7 @@ std::vector<ValueId> Grad(Kind kind, GradBuilder& b) {
   Attrs attrs = b.attrs();
   attrs.Set("dims", b.type(b.in(0)).dims);
   std::vector<ValueId> in;
-  if (kind == Kind::kMax) in.push_back(b.out(1));
+  if (kind == Kind::kMax) in.push_back(b.out(kWorkspace));
   in.push_back(b.out_grad(0));
   return {b.Add(std::string(NameOf(kind)) + "Grad", std::move(in),
                 std::move(attrs))};
@@ -155,7 +178,8 @@ onednn::PoolingForward::primitive_desc ForwardDesc(
       session, onednn::UserScratchpad(), kind, pooling.how,
       ActivationDesc(pooling.x, channels_last),
       ActivationDesc(pooling.y, channels_last), window.strides, window.kernel,
-      window.OneDnnDilations(), window.pads_begin, window.pads_end);
+      window.OneDnnDilations(), window.pads_begin,
+      window.ReachedEnd(pooling.spatial()));
 }
 
 onednn::PoolingBackward::primitive_desc BackwardDesc(
@@ -167,7 +191,8 @@ onednn::PoolingBackward::primitive_desc BackwardDesc(
       ForwardDesc(session, pooling, prop_kind::forward_training, channels_last),
       pooling.how, ActivationDesc(pooling.x, channels_last),
       ActivationDesc(pooling.y, channels_last), window.strides, window.kernel,
-      window.OneDnnDilations(), window.pads_begin, window.pads_end);
+      window.OneDnnDilations(), window.pads_begin,
+      window.ReachedEnd(pooling.spatial()));
 }
 
 template <class PrimitiveDesc>
@@ -183,23 +208,46 @@ Kernel Nothing() {
 }
 
 // Forward. The order of the elements stays what it is, if it is row-major or
-// channels-last. The workspace's layout says which one it was made for.
+// channels-last; indices want it row-major. The workspace's layout says which
+// one it was made for, and by whom: "loop_" begins those of our own loops.
+
+Layout LoopWorkspace(bool channels_last) {
+  return Layout{channels_last ? "loop_channels_last" : "loop_row_major"};
+}
+
+bool Wants(const Signature& s, size_t out) {
+  return s.out.size() > out && s.out[out].present();
+}
 
 prop_kind KindOf(const Signature& s) {
-  const bool workspace = s.out.size() > 1 && s.out[1].present();
-  return workspace ? prop_kind::forward_training : prop_kind::forward_inference;
+  return Wants(s, kWorkspace) ? prop_kind::forward_training
+                              : prop_kind::forward_inference;
+}
+
+bool RunsLoop(const Signature& s, const Pooling& pooling) {
+  return pooling.needs_loop() || Wants(s, kIndices);
 }
 
 absl::StatusOr<Description> Describe(Kind kind, const Signature& offered,
                                      const OpEnv& env) {
   const Pooling pooling = *PoolingOf(kind, offered.in[0], offered.attrs);
-  Description d = DescribeRowMajor(offered, "loop", pooling.flops());
+  Description d = DescribeRowMajor(offered, "loop:pool", pooling.flops());
   if (pooling.x.num_elements() == 0) return d;
   const bool channels_last =
-      IsChannelsLast(pooling.x.dims, offered.in_layouts[0]);
+      IsChannelsLast(pooling.x.dims, offered.in_layouts[0]) &&
+      !Wants(offered, kIndices);
   if (channels_last) {
     d.in_layouts[0] = offered.in_layouts[0];
     d.out_layouts[0] = ChannelsLastOf(pooling.y.dims);
+  }
+  if (RunsLoop(offered, pooling)) {
+    if (Wants(offered, kWorkspace)) {
+      d.out_bytes[kWorkspace] =
+          pooling.y.num_elements() * PoolLoop::WinnerBytes(pooling.window);
+      d.bytes_moved += d.out_bytes[kWorkspace];
+      d.out_layouts[kWorkspace] = LoopWorkspace(channels_last);
+    }
+    return d;
   }
   const onednn::Session session(env);
   return onednn::Try(NameOf(kind), [&] {
@@ -207,18 +255,48 @@ absl::StatusOr<Description> Describe(Kind kind, const Signature& offered,
         ForwardDesc(session, pooling, KindOf(offered), channels_last);
     DescribePrimitive(pd, d);
     if (KindOf(offered) == prop_kind::forward_training) {
-      d.out_bytes[1] = onednn::BytesOf(pd.workspace_desc());
-      d.bytes_moved += d.out_bytes[1];
-      if (channels_last) d.out_layouts[1] = ChannelsLast(pooling.x.rank());
+      d.out_bytes[kWorkspace] = onednn::BytesOf(pd.workspace_desc());
+      d.bytes_moved += d.out_bytes[kWorkspace];
+      if (channels_last) {
+        d.out_layouts[kWorkspace] = ChannelsLast(pooling.x.rank());
+      }
     }
     return d;
   });
+}
+
+Kernel LoopKernel(Kind kind, const Signature& signature, const Pooling& pooling,
+                  const OpEnv& env) {
+  const PoolLoop loop(pooling.x.dims, pooling.window,
+                      IsChannelsLast(pooling.x.dims, signature.in_layouts[0]),
+                      env.threads);
+  const bool counts_padding = pooling.counts_padding();
+  if (kind != Kind::kMax) {
+    return Kernel{[loop, counts_padding](const Buffers& b) {
+      loop.Average(static_cast<const float*>(b.in[0]),
+                   static_cast<float*>(b.out[0]), counts_padding);
+    }};
+  }
+  const bool indices = Wants(signature, kIndices);
+  const bool workspace = Wants(signature, kWorkspace);
+  const bool column_major = signature.attrs.Int("storage_order") != 0;
+  return Kernel{[=](const Buffers& b) {
+    const float* x = static_cast<const float*>(b.in[0]);
+    loop.Max(x, static_cast<float*>(b.out[0]),
+             workspace ? b.out[kWorkspace] : nullptr);
+    if (indices) {
+      loop.MaxIndices(x, static_cast<int64_t*>(b.out[kIndices]), column_major);
+    }
+  }};
 }
 
 absl::StatusOr<Kernel> Build(Kind kind, const Signature& signature,
                              const OpEnv& env) {
   const Pooling pooling = *PoolingOf(kind, signature.in[0], signature.attrs);
   if (pooling.x.num_elements() == 0) return Nothing();
+  if (RunsLoop(signature, pooling)) {
+    return LoopKernel(kind, signature, pooling, env);
+  }
   const onednn::Session session(env);
   return onednn::Try(NameOf(kind), [&] {
     const auto pd =
@@ -228,7 +306,7 @@ absl::StatusOr<Kernel> Build(Kind kind, const Signature& signature,
     execution.In(DNNL_ARG_SRC, 0, pd.src_desc());
     execution.Out(DNNL_ARG_DST, 0, pd.dst_desc());
     if (KindOf(signature) == prop_kind::forward_training) {
-      execution.Out(DNNL_ARG_WORKSPACE, 1, pd.workspace_desc());
+      execution.Out(DNNL_ARG_WORKSPACE, kWorkspace, pd.workspace_desc());
     }
     execution.Scratchpad(pd.scratchpad_desc());
     return Kernel{[execution](const Buffers& b) { execution.Run(b); }};
@@ -248,15 +326,23 @@ InferredTypes GradInfer(Kind kind, const OpArgs& args) {
   return std::vector<TensorType>{pooling.x};
 }
 
+bool GradRunsLoop(Kind kind, const Signature& s, const Pooling& pooling) {
+  return kind == Kind::kMax ? s.in_layouts[0] == LoopWorkspace(true) ||
+                                  s.in_layouts[0] == LoopWorkspace(false)
+                            : pooling.needs_loop();
+}
+
 bool GradIsChannelsLast(Kind kind, const Signature& s) {
-  return kind == Kind::kMax ? s.in_layouts[0] == ChannelsLast(s.out[0].rank())
-                            : IsChannelsLast(s.in[0].dims, s.in_layouts[0]);
+  return kind == Kind::kMax
+             ? s.in_layouts[0] == LoopWorkspace(true) ||
+                   s.in_layouts[0] == ChannelsLast(s.out[0].rank())
+             : IsChannelsLast(s.in[0].dims, s.in_layouts[0]);
 }
 
 absl::StatusOr<Description> GradDescribe(Kind kind, const Signature& offered,
                                          const OpEnv& env) {
   const Pooling pooling = PoolingOfGrad(kind, offered.attrs);
-  Description d = DescribeRowMajor(offered, "loop", pooling.flops());
+  Description d = DescribeRowMajor(offered, "loop:poolgrad", pooling.flops());
   if (pooling.x.num_elements() == 0) return d;
   const bool channels_last = GradIsChannelsLast(kind, offered);
   const size_t dy = offered.in.size() - 1;
@@ -270,6 +356,13 @@ absl::StatusOr<Description> GradDescribe(Kind kind, const Signature& offered,
   } else {
     d.in_layouts[dy] = offered.in_layouts[dy];
   }
+  if (GradRunsLoop(kind, offered, pooling)) {
+    if (kind == Kind::kMax) {
+      d.bytes_moved +=
+          pooling.y.num_elements() * PoolLoop::WinnerBytes(pooling.window);
+    }
+    return d;
+  }
   const onednn::Session session(env);
   return onednn::Try(NameOf(kind), [&] {
     const auto pd = BackwardDesc(session, pooling, channels_last);
@@ -281,10 +374,28 @@ absl::StatusOr<Description> GradDescribe(Kind kind, const Signature& offered,
   });
 }
 
+Kernel LoopGradKernel(Kind kind, const Signature& signature,
+                      const Pooling& pooling, const OpEnv& env) {
+  const PoolLoop loop(pooling.x.dims, pooling.window,
+                      GradIsChannelsLast(kind, signature), env.threads);
+  const bool counts_padding = pooling.counts_padding();
+  return Kernel{[=](const Buffers& b) {
+    float* dx = static_cast<float*>(b.out[0]);
+    if (kind == Kind::kMax) {
+      loop.MaxGrad(b.in[0], static_cast<const float*>(b.in[1]), dx);
+    } else {
+      loop.AverageGrad(static_cast<const float*>(b.in[0]), dx, counts_padding);
+    }
+  }};
+}
+
 absl::StatusOr<Kernel> GradBuild(Kind kind, const Signature& signature,
                                  const OpEnv& env) {
   const Pooling pooling = PoolingOfGrad(kind, signature.attrs);
   if (pooling.x.num_elements() == 0) return Nothing();
+  if (GradRunsLoop(kind, signature, pooling)) {
+    return LoopGradKernel(kind, signature, pooling, env);
+  }
   const onednn::Session session(env);
   return onednn::Try(NameOf(kind), [&] {
     const auto pd =
@@ -314,8 +425,8 @@ OpDef ForwardOp(Kind kind) {
     return Build(kind, signature, env);
   };
   if (kind == Kind::kMax) {
-    op.max_outputs = 2;
-    op.first_statistic = 1;
+    op.max_outputs = 3;
+    op.first_statistic = kWorkspace;
   }
   return op;
 }

@@ -40,6 +40,15 @@ Dims Window::OneDnnDilations() const {
   return dilations_from_0;
 }
 
+Dims Window::ReachedEnd(const Dims& input) const {
+  Dims reached = pads_end;
+  for (size_t i = 0; i < reached.size(); ++i) {
+    reached[i] = std::max(reached[i], (out[i] - 1) * strides[i] + Span(i) -
+                                          input[i] - pads_begin[i]);
+  }
+  return reached;
+}
+
 std::vector<AttrSpec> WindowAttrs() {
   return {AttrSpec("auto_pad", std::string("NOTSET")),
           AttrSpec("dilations", AttrKind::kInts),
@@ -78,6 +87,8 @@ absl::StatusOr<Window> WindowOf(absl::string_view op, const Attrs& attrs,
   if (auto_pad != "NOTSET" && attrs.Has("pads")) {
     return Invalid(op, ": takes pads or auto_pad, got both");
   }
+  const bool ceil = auto_pad == "NOTSET" && attrs.Has("ceil_mode") &&
+                    attrs.Int("ceil_mode") != 0;
   for (size_t i = 0; i < rank; ++i) {
     const int64_t stride = window.strides[i];
     const int64_t span = window.Span(i);
@@ -91,11 +102,15 @@ absl::StatusOr<Window> WindowOf(absl::string_view op, const Attrs& attrs,
       window.pads_end[i] = padding - window.pads_begin[i];
     }
     const int64_t padded = input[i] + window.pads_begin[i] + window.pads_end[i];
-    if (padded < span) {
+    const int64_t beyond = ceil ? stride - 1 : 0;
+    if (padded + beyond < span || (ceil && input[i] < 1)) {
       return Invalid(op, ": a window of ", span, " does not fit into ", padded,
                      " elements (padding included) of spatial axis ", i);
     }
-    window.out.push_back((padded - span) / stride + 1);
+    int64_t out = (padded + beyond - span) / stride + 1;
+    // A window that would begin in the padding at the end is none.
+    if (ceil && (out - 1) * stride >= input[i] + window.pads_begin[i]) --out;
+    window.out.push_back(out);
   }
   return window;
 }

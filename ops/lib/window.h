@@ -1,5 +1,5 @@
 // Windows that slide over the spatial axes of convolutions and poolings:
-// ONNX's kernel_shape, strides, dilations, pads and auto_pad.
+// ONNX's kernel_shape, strides, dilations, pads, auto_pad and ceil_mode.
 
 #ifndef OPS_LIB_WINDOW_H_
 #define OPS_LIB_WINDOW_H_
@@ -30,12 +30,19 @@ struct Window {
 
   // oneDNN's way to count dilations: 0 is dense.
   Dims OneDnnDilations() const;
+
+  // What the last windows need behind an axis of the given size: `pads_end`,
+  // or more where ceil_mode lets a window reach beyond the padding.
+  Dims ReachedEnd(const Dims& input) const;
 };
 
 // The attributes auto_pad, dilations, kernel_shape, pads and strides.
 std::vector<AttrSpec> WindowAttrs();
 
 // Returns the window over axes of the given sizes.
+//
+// A node with a `ceil_mode` other than 0 has a last position for windows that
+// begin inside the input or the padding before it and end beyond the padding.
 //
 //   kernel: its sizes; `kernel_shape`, if given, must agree.
 //   errors: InvalidArgument starting with `op`, also where the window does not

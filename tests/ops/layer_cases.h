@@ -17,7 +17,7 @@ namespace reprise {
 OpCase MatMulOf(Dims a, Dims b);
 OpCase GemmOf(std::vector<TensorType> in, Attrs attrs);
 
-// window_cases.cc; `op`: MaxPool, AveragePool or GlobalAveragePool.
+// window_cases.cc; `op`: MaxPool, AveragePool, LpPool or a global pooling.
 OpCase ConvOf(Dims x, Dims w, Attrs attrs, bool bias = true);
 OpCase PoolOf(const std::string& op, Dims x, Attrs attrs = {});
 

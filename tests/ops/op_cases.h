@@ -63,6 +63,8 @@ OpCase ConvCase(CaseRandom& random);
 OpCase MaxPoolCase(CaseRandom& random);
 OpCase AveragePoolCase(CaseRandom& random);
 OpCase GlobalAveragePoolCase(CaseRandom& random);
+OpCase GlobalMaxPoolCase(CaseRandom& random);
+OpCase LpPoolCase(CaseRandom& random);
 
 // normalization_cases.cc
 OpCase BatchNormalizationCase(CaseRandom& random);
@@ -96,11 +98,13 @@ inline constexpr OpCases kOpCases[] = {
     {"Gelu", GeluCase},
     {"Gemm", GemmCase},
     {"GlobalAveragePool", GlobalAveragePoolCase},
+    {"GlobalMaxPool", GlobalMaxPoolCase},
     {"Identity", IdentityCase},
     {"LayerNormalization", LayerNormalizationCase},
     {"LeakyRelu", LeakyReluCase},
     {"Log", LogCase},
     {"LogSoftmax", LogSoftmaxCase},
+    {"LpPool", LpPoolCase},
     {"MatMul", MatMulCase},
     {"MaxPool", MaxPoolCase},
     {"MeanSquaredError", MeanSquaredErrorCase},

@@ -23,6 +23,7 @@ struct Window {
   Dims strides;
   Dims dilations;
   Dims pads_begin;
+  Dims padded;  // begin and input and end
   Dims out;
 };
 
@@ -50,7 +51,18 @@ Window WindowOf(const Dims& x, const Dims& kernel, const Attrs& attrs) {
     window.strides.push_back(stride);
     window.dilations.push_back(dilation);
     window.pads_begin.push_back(begin);
-    window.out.push_back((size + padding - span) / stride + 1);
+    window.padded.push_back(size + padding);
+    int64_t out = 0;
+    // A position for every window that begins inside the input or before it
+    // and ends inside the padding, or, with ceil_mode, the one that does not.
+    for (int64_t at = 0; at < size + begin; at += stride) {
+      const bool fits = at + span <= size + padding;
+      const bool ceil = attrs.Has("ceil_mode") && attrs.Int("ceil_mode") != 0 &&
+                        auto_pad == "NOTSET";
+      const bool last = at - stride + span < size + padding;
+      if (fits || (ceil && last)) ++out;
+    }
+    window.out.push_back(out);
   }
   return window;
 }
@@ -92,7 +104,8 @@ HostTensors ConvDefinition(const HostTensors& in, const Attrs& attrs) {
   })};
 }
 
-// The three poolings; the global one has a window of everything.
+// The poolings; the global ones have a window of everything. The second result
+// is that of MaxPool: where the largest elements are in x.
 HostTensors Pool(const std::string& op, const HostTensors& in,
                  const Attrs& attrs) {
   const Dims& x = in[0].type.dims;
@@ -101,22 +114,50 @@ HostTensors Pool(const std::string& op, const HostTensors& in,
   const Window window = WindowOf(x, kernel, attrs);
   const bool counts_padding =
       attrs.Has("count_include_pad") && attrs.Int("count_include_pad") != 0;
+  const double p = attrs.Has("p") ? static_cast<double>(attrs.Int("p")) : 1;
+  const bool column_major =
+      attrs.Has("storage_order") && attrs.Int("storage_order") != 0;
   const Dims y = Joined({x[0], x[1]}, window.out);
-  return {FromIndex(F32(y), [&](const Dims& at) {
+  HostTensor indices{I64(y), {}};
+  const HostTensor out = FromIndex(F32(y), [&](const Dims& at) {
     double largest = -std::numeric_limits<double>::infinity();
+    Dims winner;
     double sum = 0;
+    double power_sum = 0;
     double count = 0;
+    double in_padding = 0;
     ForEachIndex(kernel, [&](const Dims& k) {
       Dims x_at = {at[0], at[1]};
-      if (!AppendCovered(window, x, at, k, x_at)) return;
-      largest = std::max(largest, At(in[0], x_at));
+      if (!AppendCovered(window, x, at, k, x_at)) {
+        bool beyond = false;
+        for (size_t i = 0; i < k.size(); ++i) {
+          beyond =
+              beyond || x_at[i + 2] + window.pads_begin[i] >= window.padded[i];
+        }
+        if (!beyond) in_padding += 1;
+        return;
+      }
+      if (At(in[0], x_at) > largest) {
+        largest = At(in[0], x_at);
+        winner = x_at;
+      }
       sum += At(in[0], x_at);
+      power_sum += std::pow(std::abs(At(in[0], x_at)), p);
       count += 1;
     });
-    if (op == "MaxPool") return largest;
-    if (counts_padding) count = static_cast<double>(Product(kernel));
-    return sum / count;
-  })};
+    if (column_major) std::reverse(winner.begin() + 2, winner.end());
+    Dims order = x;
+    if (column_major) std::reverse(order.begin() + 2, order.end());
+    int64_t position = 0;
+    for (size_t i = 0; i < winner.size(); ++i) {
+      position = position * order[i] + winner[i];
+    }
+    indices.data.push_back(static_cast<double>(position));
+    if (op == "MaxPool" || op == "GlobalMaxPool") return largest;
+    if (op == "LpPool") return std::pow(power_sum, 1 / p);
+    return sum / (counts_padding ? count + in_padding : count);
+  });
+  return {out, indices};
 }
 
 // A window with random strides, dilations and pads over `rank` axes of sizes
@@ -151,19 +192,49 @@ RandomWindow WindowCase(CaseRandom& random, int rank, int64_t most_dilation) {
   return window;
 }
 
+// Whether some window lies in the padding altogether: no maximum, no mean.
+bool HasEmptyWindow(const Dims& x, const Attrs& attrs) {
+  const Dims kernel = attrs.IntList("kernel_shape");
+  const Window window = WindowOf(x, kernel, attrs);
+  bool empty = false;
+  ForEachIndex(Joined({1, 1}, window.out), [&](const Dims& at) {
+    bool covers = false;
+    ForEachIndex(kernel, [&](const Dims& k) {
+      Dims x_at = {0, 0};
+      covers = AppendCovered(window, x, at, k, x_at) || covers;
+    });
+    empty = empty || !covers;
+  });
+  return empty;
+}
+
 OpCase RandomPool(CaseRandom& random, const std::string& op) {
   const int rank = static_cast<int>(random.Int(1, 3));
-  // oneDNN pools with dilation by its reference code only.
-  RandomWindow window = WindowCase(random, rank, /*most_dilation=*/1);
+  RandomWindow window =
+      WindowCase(random, rank, /*most_dilation=*/random.Int(1, 3));
   window.attrs.Set("kernel_shape", window.kernel);
+  if (random.Bool()) window.attrs.Set("ceil_mode", int64_t{1});
   if (op == "AveragePool" && random.Bool()) {
     window.attrs.Set("count_include_pad", int64_t{1});
   }
-  return PoolOf(op,
-                Joined({random.Pick<int64_t>({1, 1, 2, 0}),
-                        random.Pick<int64_t>({1, 3, 5, 17})},
-                       window.spatial),
-                window.attrs);
+  if (op == "LpPool") window.attrs.Set("p", random.Int(1, 4));
+  const Dims x = Joined(
+      {random.Pick<int64_t>({1, 1, 2, 0}), random.Pick<int64_t>({1, 3, 5, 17})},
+      window.spatial);
+  if (HasEmptyWindow(x, window.attrs)) return RandomPool(random, op);
+  OpCase c = PoolOf(op, x, window.attrs);
+  if (op == "MaxPool" && random.Int(0, 2) == 0) {
+    c.num_outputs = 2;
+    if (random.Bool()) c.attrs.Set("storage_order", int64_t{1});
+  }
+  return c;
+}
+
+OpCase GlobalPool(CaseRandom& random, const std::string& op) {
+  const int rank = static_cast<int>(random.Int(1, 3));
+  Dims x = {random.Int(0, 2), random.Pick<int64_t>({1, 3, 5, 17})};
+  for (int i = 0; i < rank; ++i) x.push_back(random.Int(1, 4));
+  return PoolOf(op, std::move(x), {});
 }
 
 }  // namespace
@@ -190,6 +261,11 @@ OpCase PoolOf(const std::string& op, Dims x, Attrs attrs) {
   c.definition = [op](const HostTensors& in, const Attrs& a) {
     return Pool(op, in, a);
   };
+  // Roots of sums of up to 27 powers, and their slopes.
+  if (op == "LpPool") {
+    c.tolerance = 1e-5;
+    c.gradient_tolerance = 2e-4;
+  }
   return c;
 }
 
@@ -212,11 +288,14 @@ OpCase AveragePoolCase(CaseRandom& random) {
   return RandomPool(random, "AveragePool");
 }
 
+OpCase LpPoolCase(CaseRandom& random) { return RandomPool(random, "LpPool"); }
+
 OpCase GlobalAveragePoolCase(CaseRandom& random) {
-  const int rank = static_cast<int>(random.Int(1, 3));
-  Dims x = {random.Int(0, 2), random.Pick<int64_t>({1, 3, 5, 17})};
-  for (int i = 0; i < rank; ++i) x.push_back(random.Int(1, 4));
-  return PoolOf("GlobalAveragePool", std::move(x), {});
+  return GlobalPool(random, "GlobalAveragePool");
+}
+
+OpCase GlobalMaxPoolCase(CaseRandom& random) {
+  return GlobalPool(random, "GlobalMaxPool");
 }
 
 }  // namespace reprise

@@ -113,15 +113,29 @@ void Pool(RandomPool& g, const std::string& op) {
   const Tensor a = g.OfRank(4);
   const int64_t kernel =
       std::min<int64_t>(g.Draw(1, 3), std::min(a.dims[2], a.dims[3]));
-  const auto size = [&](int64_t d) { return (d - kernel) / kernel + 1; };
+  // With ceil_mode the rest of an axis is a window too.
+  const bool ceil = g.Chance(0.3);
+  const auto size = [&](int64_t d) {
+    return (d - kernel + (ceil ? kernel - 1 : 0)) / kernel + 1;
+  };
   g.Apply(op, {a}, {a.dims[0], a.dims[1], size(a.dims[2]), size(a.dims[3])})
       .Ints("kernel_shape", {kernel, kernel})
-      .Ints("strides", {kernel, kernel});
+      .Ints("strides", {kernel, kernel})
+      .Int("ceil_mode", ceil ? 1 : 0);
 }
 
-void GlobalAveragePool(RandomPool& g) {
+void DilatedPool(RandomPool& g, const std::string& op) {
   const Tensor a = g.OfRank(4);
-  g.Apply("GlobalAveragePool", {a}, {a.dims[0], a.dims[1], 1, 1});
+  if (a.dims[2] < 3 || a.dims[3] < 3) return;
+  // Two elements, the one between them left out.
+  g.Apply(op, {a}, {a.dims[0], a.dims[1], a.dims[2] - 2, a.dims[3] - 2})
+      .Ints("kernel_shape", {2, 2})
+      .Ints("dilations", {2, 2});
+}
+
+void GlobalPool(RandomPool& g, const std::string& op) {
+  const Tensor a = g.OfRank(4);
+  g.Apply(op, {a}, {a.dims[0], a.dims[1], 1, 1});
 }
 
 Tensor NewState(RandomPool& g, const std::string& name, int64_t n,
@@ -337,7 +351,11 @@ std::vector<Rule> Rules() {
       [](RandomPool& g) { Conv(g); },
       [](RandomPool& g) { Pool(g, "MaxPool"); },
       [](RandomPool& g) { Pool(g, "AveragePool"); },
-      [](RandomPool& g) { GlobalAveragePool(g); },
+      [](RandomPool& g) { DilatedPool(g, "MaxPool"); },
+      [](RandomPool& g) { DilatedPool(g, "AveragePool"); },
+      [](RandomPool& g) { Pool(g, "LpPool"); },
+      [](RandomPool& g) { GlobalPool(g, "GlobalAveragePool"); },
+      [](RandomPool& g) { GlobalPool(g, "GlobalMaxPool"); },
       [](RandomPool& g) { BatchNormalization(g); },
       [](RandomPool& g) { LayerNormalization(g); },
       [](RandomPool& g) { Softmax(g, "Softmax"); },
