@@ -276,7 +276,8 @@ absl::StatusOr<Kernel> Build(const Signature& signature, const OpEnv& env) {
   });
 }
 
-// ConvGradInput(dy, w): dx.
+// ConvGradInput(dy, w): dx. Linear in both, so that it is an operator of its
+// own in networks that convolve backwards (ConvTranspose).
 
 absl::StatusOr<Convolution> InputConvolution(absl::Span<const TensorType> in,
                                              const Attrs& attrs) {
@@ -284,9 +285,26 @@ absl::StatusOr<Convolution> InputConvolution(absl::Span<const TensorType> in,
   return ConvolutionOf("ConvGradInput", x, in[1], attrs);
 }
 
+std::vector<ValueId> InputGrad(GradBuilder& b) {
+  const ValueId ddx = b.out_grad(0);
+  std::vector<ValueId> grads(2, kNoValue);
+  Attrs attrs = b.attrs();
+  attrs.Erase("dims");
+  if (b.needs_grad(0)) grads[0] = b.Add("Conv", {ddx, b.in(1)}, attrs);
+  if (b.needs_grad(1)) {
+    attrs.Set("dims", b.type(b.in(1)).dims);
+    grads[1] = b.Add("ConvGradWeight", {ddx, b.in(0)}, std::move(attrs));
+  }
+  return grads;
+}
+
 InferredTypes InputInfer(const OpArgs& args) {
   ASSIGN_OR_RETURN(const Convolution conv,
                    InputConvolution(args.in, args.attrs));
+  if (args.in[0] != conv.y) {
+    return Invalid("ConvGradInput: dy must be ", ToString(conv.y), ", got ",
+                   ToString(args.in[0]));
+  }
   return std::vector<TensorType>{conv.x};
 }
 
@@ -397,7 +415,9 @@ std::vector<OpDef> ConvOps() {
   input.min_inputs = 2;
   input.max_inputs = 2;
   input.attrs = GradAttrs();
+  input.matmul = MatmulKind::kConv;
   input.infer = InputInfer;
+  input.grad = InputGrad;
   input.describe = InputDescribe;
   input.build = InputBuild;
 

@@ -97,5 +97,43 @@ TEST(ConvTest, RefusesWhatDoesNotFit) {
                 "bias must be f32[4]");
 }
 
+// 3 elements at stride 3, windows of 3: 9 positions; one more is asked for,
+// which no window reaches.
+TEST(ConvTransposeTest, PadsWhatNoWindowReaches) {
+  OpCase c = ConvTransposeOf({1, 1, 3}, {1, 1, 3},
+                             {{"strides", Ints{3}}, {"output_shape", Ints{10}}},
+                             /*bias=*/true);
+  CheckCase(c, 1);
+  c.attrs = Attrs{{"strides", Ints{3}}, {"output_padding", Ints{4}}};
+  CheckCase(c, 2);
+}
+
+TEST(ConvTransposeTest, EachGradientReadsTheOtherOperand) {
+  const OpCase c = ConvTransposeOf({2, 3, 5, 4}, {3, 4, 3, 3}, {});
+  EXPECT_EQ(KeptValues(c), "x0 x1");
+  EXPECT_EQ(KeptValues(c, {0}), "x1");
+  EXPECT_EQ(KeptValues(c, {1, 2}), "x0");
+  EXPECT_EQ(KeptValues(c, {2}), "");
+}
+
+TEST(ConvTransposeTest, RefusesWhatDoesNotFit) {
+  const std::vector<TensorType> in = {F32({2, 4, 5}), F32({4, 3, 3})};
+  ExpectRefused("ConvTranspose", {in[0], F32({3, 3, 3})}, {},
+                "a filter for each channel of x");
+  ExpectRefused("ConvTranspose", in, {{"group", int64_t{3}}},
+                "group must divide them");
+  ExpectRefused("ConvTranspose", in, {{"pads", Ints{4, 4}}},
+                "pads must leave something of the 7 positions");
+  ExpectRefused("ConvTranspose", in, {{"strides", Ints{0}}},
+                "strides must have 1 entries of at least 1");
+  ExpectRefused("ConvTranspose", in, {{"kernel_shape", Ints{2}}},
+                "kernel_shape must be [3]");
+  ExpectRefused("ConvTranspose", in,
+                {{"pads", Ints{1, 1}}, {"output_shape", Ints{5}}},
+                "takes pads, or auto_pad or output_shape, got both");
+  ExpectRefused("ConvTranspose", {in[0], in[1], F32({4})}, {},
+                "bias must be f32[3]");
+}
+
 }  // namespace
 }  // namespace reprise

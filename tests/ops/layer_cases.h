@@ -21,6 +21,9 @@ OpCase GemmOf(std::vector<TensorType> in, Attrs attrs);
 OpCase ConvOf(Dims x, Dims w, Attrs attrs, bool bias = true);
 OpCase PoolOf(const std::string& op, Dims x, Attrs attrs = {});
 
+// conv_transpose_cases.cc
+OpCase ConvTransposeOf(Dims x, Dims w, Attrs attrs, bool bias = true);
+
 // normalization_cases.cc
 OpCase BatchNormTrainingOf(Dims x);
 OpCase BatchNormInferenceOf(Dims x);

@@ -54,6 +54,19 @@ OpCase SliceCase(CaseRandom& random);
 OpCase GatherCase(CaseRandom& random);
 OpCase ExpandCase(CaseRandom& random);
 
+// rearrange_cases.cc
+OpCase PadCase(CaseRandom& random);
+OpCase TileCase(CaseRandom& random);
+OpCase DepthToSpaceCase(CaseRandom& random);
+OpCase SpaceToDepthCase(CaseRandom& random);
+OpCase TriluCase(CaseRandom& random);
+
+// indexed_cases.cc
+OpCase GatherElementsCase(CaseRandom& random);
+OpCase GatherNdCase(CaseRandom& random);
+OpCase ScatterElementsCase(CaseRandom& random);
+OpCase ScatterNdCase(CaseRandom& random);
+
 // matrix_cases.cc
 OpCase MatMulCase(CaseRandom& random);
 OpCase GemmCase(CaseRandom& random);
@@ -65,6 +78,9 @@ OpCase AveragePoolCase(CaseRandom& random);
 OpCase GlobalAveragePoolCase(CaseRandom& random);
 OpCase GlobalMaxPoolCase(CaseRandom& random);
 OpCase LpPoolCase(CaseRandom& random);
+
+// conv_transpose_cases.cc
+OpCase ConvTransposeCase(CaseRandom& random);
 
 // normalization_cases.cc
 OpCase BatchNormalizationCase(CaseRandom& random);
@@ -88,6 +104,8 @@ inline constexpr OpCases kOpCases[] = {
     {"Cast", CastCase},
     {"Concat", ConcatCase},
     {"Conv", ConvCase},
+    {"ConvTranspose", ConvTransposeCase},
+    {"DepthToSpace", DepthToSpaceCase},
     {"Div", DivCase},
     {"Dropout", DropoutCase},
     {"Elu", EluCase},
@@ -95,6 +113,8 @@ inline constexpr OpCases kOpCases[] = {
     {"Expand", ExpandCase},
     {"Flatten", FlattenCase},
     {"Gather", GatherCase},
+    {"GatherElements", GatherElementsCase},
+    {"GatherND", GatherNdCase},
     {"Gelu", GeluCase},
     {"Gemm", GemmCase},
     {"GlobalAveragePool", GlobalAveragePoolCase},
@@ -111,23 +131,29 @@ inline constexpr OpCases kOpCases[] = {
     {"Mul", MulCase},
     {"Neg", NegCase},
     {"NegativeLogLikelihoodLoss", NegativeLogLikelihoodLossCase},
+    {"Pad", PadCase},
     {"Pow", PowCase},
     {"ReduceMax", ReduceMaxCase},
     {"ReduceMean", ReduceMeanCase},
     {"ReduceSum", ReduceSumCase},
     {"Relu", ReluCase},
     {"Reshape", ReshapeCase},
+    {"ScatterElements", ScatterElementsCase},
+    {"ScatterND", ScatterNdCase},
     {"Sigmoid", SigmoidCase},
     {"Slice", SliceCase},
     {"Softmax", SoftmaxCase},
     {"SoftmaxCrossEntropyLoss", SoftmaxCrossEntropyLossCase},
+    {"SpaceToDepth", SpaceToDepthCase},
     {"Split", SplitCase},
     {"Sqrt", SqrtCase},
     {"Square", SquareCase},
     {"Squeeze", SqueezeCase},
     {"Sub", SubCase},
     {"Tanh", TanhCase},
+    {"Tile", TileCase},
     {"Transpose", TransposeCase},
+    {"Trilu", TriluCase},
     {"Unsqueeze", UnsqueezeCase},
 };
 

@@ -296,6 +296,116 @@ void Gather(RandomPool& g) {
       .Int("axis", 0);
 }
 
+void ConvTranspose(RandomPool& g) {
+  const Tensor a = g.OfRank(4);
+  const int64_t out = g.Draw(1, 3);
+  const int64_t stride = g.Draw(1, 2);
+  const int64_t more = g.Draw(0, stride);
+  const auto size = [&](int64_t d) { return stride * (d - 1) + 2 + more; };
+  const Dims dims = {a.dims[0], out, size(a.dims[2]), size(a.dims[3])};
+  if (RandomPool::Count(dims) > 2000) return;
+  std::vector<Tensor> in = {a, g.Parameter({a.dims[1], out, 2, 2})};
+  if (g.Chance(0.5)) in.push_back(g.Parameter({out}));
+  const std::string name = g.Name();
+  g.Node("ConvTranspose", in, {name})
+      .Ints("strides", {stride, stride})
+      .Ints("output_padding", {more, more});
+  g.Apply("Tanh", {{name, dims}}, dims);
+}
+
+void Pad(RandomPool& g) {
+  const Tensor a = g.Any();
+  Dims pads(2 * a.dims.size(), 0);
+  Dims dims = a.dims;
+  for (size_t i = 1; i < dims.size(); ++i) {
+    pads[i] = g.Draw(dims[i] > 1 ? -1 : 0, 2);
+    pads[i + dims.size()] = g.Draw(0, 2);
+    dims[i] += pads[i] + pads[i + dims.size()];
+  }
+  if (dims.empty() || RandomPool::Count(dims) > 2000) return;
+  g.Apply("Pad", {a}, dims)
+      .Ints("pads", pads)
+      .String("mode",
+              g.OneOf<std::string>({"constant", "reflect", "edge", "wrap"}));
+}
+
+void Tile(RandomPool& g) {
+  const Tensor a = g.Any();
+  Dims repeats(a.dims.size(), 1);
+  Dims dims = a.dims;
+  for (size_t i = 1; i < dims.size(); ++i) {
+    repeats[i] = g.Draw(1, 2);
+    dims[i] *= repeats[i];
+  }
+  if (dims.empty() || RandomPool::Count(dims) > 2000) return;
+  g.Apply("Tile", {a}, dims).Ints("repeats", repeats);
+}
+
+// Pixels into channels, and back.
+void SpaceToDepth(RandomPool& g) {
+  const Tensor a = g.OfRank(4);
+  Dims dims = a.dims;
+  if (dims[2] % 2 == 0 && dims[3] % 2 == 0) {
+    dims = {dims[0], dims[1] * 4, dims[2] / 2, dims[3] / 2};
+    g.Apply("SpaceToDepth", {a}, dims).Int("blocksize", 2);
+  }
+  if (dims[1] % 4 != 0) return;
+  const Tensor deep = dims == a.dims ? a : g.values().back();
+  dims = {dims[0], dims[1] / 4, dims[2] * 2, dims[3] * 2};
+  g.Apply("DepthToSpace", {deep}, dims)
+      .Int("blocksize", 2)
+      .String("mode", g.Chance(0.5) ? "DCR" : "CRD");
+}
+
+void Trilu(RandomPool& g) {
+  const Tensor a = g.Any();
+  if (a.dims.size() < 2) return;
+  g.Apply("Trilu", {a}, a.dims)
+      .Int("upper", g.Draw(0, 1))
+      .Int("k", g.Draw(-1, 1));
+}
+
+// Indices of a parameter's rows, or of its elements.
+Tensor IndexInput(RandomPool& g, const Dims& dims) {
+  const proto::DType dtype =
+      g.OneOf<proto::DType>({proto::INT32, proto::INT64});
+  return g.Input(absl::StrCat("index", g.graph().input_size()), dtype, dims);
+}
+
+void GatherByElements(RandomPool& g) {
+  const int64_t n = g.Draw(1, 4);
+  const Tensor indices = IndexInput(g, {g.batch(), n});
+  g.Apply("GatherElements", {g.Parameter({g.batch(), kIndexLimit}), indices},
+          {g.batch(), n})
+      .Int("axis", 1);
+}
+
+void GatherRows(RandomPool& g) {
+  const int64_t n = g.Draw(1, 4);
+  const Tensor indices = IndexInput(g, {g.batch(), 1});
+  g.Apply("GatherND", {g.Parameter({kIndexLimit, n}), indices}, {g.batch(), n});
+}
+
+void ScatterByElements(RandomPool& g) {
+  const Tensor indices = IndexInput(g, {g.batch(), 3});
+  g.ApplyBounded("ScatterElements",
+                 {g.Parameter({g.batch(), kIndexLimit}), indices,
+                  g.Parameter({g.batch(), 3})},
+                 {g.batch(), kIndexLimit})
+      .Int("axis", 1)
+      .String("reduction", g.OneOf<std::string>({"none", "add", "mul", "max"}));
+}
+
+void ScatterRows(RandomPool& g) {
+  const int64_t n = g.Draw(1, 4);
+  const Tensor indices = IndexInput(g, {g.batch(), 1});
+  g.ApplyBounded(
+       "ScatterND",
+       {g.Parameter({kIndexLimit, n}), indices, g.Parameter({g.batch(), n})},
+       {kIndexLimit, n})
+      .String("reduction", g.OneOf<std::string>({"none", "add", "mul", "min"}));
+}
+
 void Expand(RandomPool& g) {
   const Tensor a = g.Parameter({1, g.Draw(1, 4)});
   const Dims dims = {g.batch(), a.dims[1]};
@@ -370,6 +480,15 @@ std::vector<Rule> Rules() {
       [](RandomPool& g) { Split(g); },
       [](RandomPool& g) { Slice(g); },
       [](RandomPool& g) { Gather(g); },
+      [](RandomPool& g) { GatherByElements(g); },
+      [](RandomPool& g) { GatherRows(g); },
+      [](RandomPool& g) { ScatterByElements(g); },
+      [](RandomPool& g) { ScatterRows(g); },
+      [](RandomPool& g) { ConvTranspose(g); },
+      [](RandomPool& g) { Pad(g); },
+      [](RandomPool& g) { Tile(g); },
+      [](RandomPool& g) { SpaceToDepth(g); },
+      [](RandomPool& g) { Trilu(g); },
       [](RandomPool& g) { Expand(g); },
       [](RandomPool& g) { Cast(g); },
   };

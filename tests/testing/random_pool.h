@@ -151,12 +151,14 @@ class RandomPool {
     return handle;
   }
 
-  // The same, and its result is brought back to order one.
-  void ApplyBounded(const std::string& op, const std::vector<Tensor>& in,
-                    const Dims& dims) {
+  // The same, and its result is brought back to order one. Returns the node
+  // itself.
+  NodeHandle ApplyBounded(const std::string& op, const std::vector<Tensor>& in,
+                          const Dims& dims) {
     const std::string name = Name();
-    Node(op, in, {name});
+    const NodeHandle handle = Node(op, in, {name});
     Apply("Tanh", {{name, dims}}, dims);
+    return handle;
   }
 
   // A pool value.
