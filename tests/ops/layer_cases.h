@@ -24,6 +24,17 @@ OpCase PoolOf(const std::string& op, Dims x, Attrs attrs = {});
 // conv_transpose_cases.cc
 OpCase ConvTransposeOf(Dims x, Dims w, Attrs attrs, bool bias = true);
 
+// resize_cases.cc
+OpCase ResizeOf(Dims x, Attrs attrs);
+
+// einsum_cases.cc: the equation, and what it says without "...": a letter for
+// each axis of each operand, and of the result.
+OpCase EinsumOf(const std::string& equation, std::vector<Dims> in,
+                const std::vector<std::string>& terms, const std::string& out);
+
+// attention_cases.cc; operands q, k, v and maybe attn_mask.
+OpCase AttentionOf(std::vector<TensorType> in, Attrs attrs);
+
 // normalization_cases.cc
 OpCase BatchNormTrainingOf(Dims x);
 OpCase BatchNormInferenceOf(Dims x);

@@ -67,6 +67,27 @@ OpCase GatherNdCase(CaseRandom& random);
 OpCase ScatterElementsCase(CaseRandom& random);
 OpCase ScatterNdCase(CaseRandom& random);
 
+// order_cases.cc
+OpCase ArgMaxCase(CaseRandom& random);
+OpCase ArgMinCase(CaseRandom& random);
+OpCase CumSumCase(CaseRandom& random);
+OpCase OneHotCase(CaseRandom& random);
+OpCase TopKCase(CaseRandom& random);
+
+// resize_cases.cc
+OpCase ResizeCase(CaseRandom& random);
+
+// einsum_cases.cc
+OpCase EinsumCase(CaseRandom& random);
+
+// attention_cases.cc
+OpCase AttentionCase(CaseRandom& random);
+
+// recurrent_cases.cc
+OpCase GruCase(CaseRandom& random);
+OpCase LstmCase(CaseRandom& random);
+OpCase RnnCase(CaseRandom& random);
+
 // matrix_cases.cc
 OpCase MatMulCase(CaseRandom& random);
 OpCase GemmCase(CaseRandom& random);
@@ -99,19 +120,25 @@ struct OpCases {
 
 inline constexpr OpCases kOpCases[] = {
     {"Add", AddCase},
+    {"ArgMax", ArgMaxCase},
+    {"ArgMin", ArgMinCase},
+    {"Attention", AttentionCase},
     {"AveragePool", AveragePoolCase},
     {"BatchNormalization", BatchNormalizationCase},
     {"Cast", CastCase},
     {"Concat", ConcatCase},
     {"Conv", ConvCase},
     {"ConvTranspose", ConvTransposeCase},
+    {"CumSum", CumSumCase},
     {"DepthToSpace", DepthToSpaceCase},
     {"Div", DivCase},
     {"Dropout", DropoutCase},
+    {"Einsum", EinsumCase},
     {"Elu", EluCase},
     {"Exp", ExpCase},
     {"Expand", ExpandCase},
     {"Flatten", FlattenCase},
+    {"GRU", GruCase},
     {"Gather", GatherCase},
     {"GatherElements", GatherElementsCase},
     {"GatherND", GatherNdCase},
@@ -120,6 +147,7 @@ inline constexpr OpCases kOpCases[] = {
     {"GlobalAveragePool", GlobalAveragePoolCase},
     {"GlobalMaxPool", GlobalMaxPoolCase},
     {"Identity", IdentityCase},
+    {"LSTM", LstmCase},
     {"LayerNormalization", LayerNormalizationCase},
     {"LeakyRelu", LeakyReluCase},
     {"Log", LogCase},
@@ -131,13 +159,16 @@ inline constexpr OpCases kOpCases[] = {
     {"Mul", MulCase},
     {"Neg", NegCase},
     {"NegativeLogLikelihoodLoss", NegativeLogLikelihoodLossCase},
+    {"OneHot", OneHotCase},
     {"Pad", PadCase},
     {"Pow", PowCase},
+    {"RNN", RnnCase},
     {"ReduceMax", ReduceMaxCase},
     {"ReduceMean", ReduceMeanCase},
     {"ReduceSum", ReduceSumCase},
     {"Relu", ReluCase},
     {"Reshape", ReshapeCase},
+    {"Resize", ResizeCase},
     {"ScatterElements", ScatterElementsCase},
     {"ScatterND", ScatterNdCase},
     {"Sigmoid", SigmoidCase},
@@ -152,6 +183,7 @@ inline constexpr OpCases kOpCases[] = {
     {"Sub", SubCase},
     {"Tanh", TanhCase},
     {"Tile", TileCase},
+    {"TopK", TopKCase},
     {"Transpose", TransposeCase},
     {"Trilu", TriluCase},
     {"Unsqueeze", UnsqueezeCase},

@@ -406,6 +406,83 @@ void ScatterRows(RandomPool& g) {
       .String("reduction", g.OneOf<std::string>({"none", "add", "mul", "min"}));
 }
 
+// Positions, which only an index takes.
+void ArgExtreme(RandomPool& g, const std::string& op) {
+  const Tensor a = g.OfRank(2);
+  const std::string name = g.Name();
+  g.Node(op, {a}, {name}).Int("axis", 1).Int("keepdims", 0);
+  g.Apply("OneHot", {{name, {a.dims[0]}}, g.Parameter({2})}, a.dims)
+      .Int("depth", a.dims[1]);
+}
+
+void TopK(RandomPool& g) {
+  const Tensor a = g.Any();
+  if (a.dims.size() < 2) return;
+  const size_t axis = g.Draw(1, static_cast<int64_t>(a.dims.size()) - 1);
+  Dims dims = a.dims;
+  dims[axis] = g.Draw(1, a.dims[axis]);
+  g.Apply("TopK", {a}, dims)
+      .Int("axis", static_cast<int64_t>(axis))
+      .Int("k", dims[axis])
+      .Int("largest", g.Draw(0, 1));
+}
+
+void CumSum(RandomPool& g) {
+  const Tensor a = g.Any();
+  if (a.dims.empty()) return;
+  g.ApplyBounded("CumSum", {a}, a.dims)
+      .Int("axis", g.Axis(a))
+      .Int("exclusive", g.Draw(0, 1))
+      .Int("reverse", g.Draw(0, 1));
+}
+
+void Resize(RandomPool& g) {
+  const Tensor a = g.OfRank(4);
+  const Dims dims = {a.dims[0], a.dims[1], g.Draw(1, 8), g.Draw(1, 8)};
+  if (RandomPool::Count(dims) > 2000) return;
+  g.Apply("Resize", {a}, dims)
+      .Ints("sizes", {dims[2], dims[3]})
+      .Ints("axes", {2, 3})
+      .Int("antialias", g.Draw(0, 1))
+      .String("mode", g.OneOf<std::string>({"nearest", "linear", "cubic"}));
+}
+
+void Einsum(RandomPool& g) {
+  const Tensor a = g.OfRank(3);
+  const int64_t n = g.Draw(1, 4);
+  const bool sum = g.Chance(0.5);
+  g.ApplyBounded("Einsum", {a, g.Parameter({a.dims[1], a.dims[2], n})},
+                 sum ? Dims{a.dims[0], n} : Dims{a.dims[0], n, a.dims[1]})
+      .String("equation", sum ? "bij,ijn->bn" : "...ij,ijn->...ni");
+}
+
+void Attention(RandomPool& g) {
+  const Tensor a = g.OfRank(3);
+  const int64_t heads = a.dims[2] % 2 == 0 ? 2 : 1;
+  g.Apply("Attention", {a, a, a}, a.dims)
+      .Int("q_num_heads", heads)
+      .Int("kv_num_heads", heads)
+      .Int("is_causal", g.Draw(0, 1));
+}
+
+void Recurrent(RandomPool& g, const std::string& op, int64_t gates) {
+  const Tensor a = g.OfRank(3);  // [batch, time, input]
+  const int64_t hidden = g.Draw(1, 3);
+  const bool both = g.Chance(0.3);
+  const int64_t d = both ? 2 : 1;
+  const std::string name = g.Name();
+  g.Node(op,
+         {a, g.Parameter({d, gates * hidden, a.dims[2]}),
+          g.Parameter({d, gates * hidden, hidden}),
+          g.Parameter({d, 2 * gates * hidden})},
+         {name})
+      .Int("hidden_size", hidden)
+      .Int("layout", 1)
+      .String("direction", both ? "bidirectional" : "reverse");
+  const Dims dims = {a.dims[0], a.dims[1], d * hidden};
+  g.Apply("Reshape", {{name, {}}}, dims).Ints("shape", dims);
+}
+
 void Expand(RandomPool& g) {
   const Tensor a = g.Parameter({1, g.Draw(1, 4)});
   const Dims dims = {g.batch(), a.dims[1]};
@@ -484,6 +561,16 @@ std::vector<Rule> Rules() {
       [](RandomPool& g) { GatherRows(g); },
       [](RandomPool& g) { ScatterByElements(g); },
       [](RandomPool& g) { ScatterRows(g); },
+      [](RandomPool& g) { ArgExtreme(g, "ArgMax"); },
+      [](RandomPool& g) { ArgExtreme(g, "ArgMin"); },
+      [](RandomPool& g) { TopK(g); },
+      [](RandomPool& g) { CumSum(g); },
+      [](RandomPool& g) { Resize(g); },
+      [](RandomPool& g) { Einsum(g); },
+      [](RandomPool& g) { Attention(g); },
+      [](RandomPool& g) { Recurrent(g, "RNN", 1); },
+      [](RandomPool& g) { Recurrent(g, "GRU", 3); },
+      [](RandomPool& g) { Recurrent(g, "LSTM", 4); },
       [](RandomPool& g) { ConvTranspose(g); },
       [](RandomPool& g) { Pad(g); },
       [](RandomPool& g) { Tile(g); },
