@@ -29,6 +29,7 @@ class ExpandBuilder {
  public:
   bool training() const { return training_; }
   const Attrs& attrs() const { return node_.attrs; }
+  int num_inputs() const { return static_cast<int>(node_.in.size()); }
   int num_outputs() const { return static_cast<int>(node_.out.size()); }
 
   // The node's operands, as values of the step graph.

@@ -75,12 +75,36 @@ absl::Status CheckOptimizer(const TrainConfig& config) {
       RETURN_IF_ERROR(NotNegative("rmsprop.momentum", rmsprop.momentum()));
       return NotNegative("rmsprop.weight_decay", rmsprop.weight_decay());
     }
+    case TrainConfig::kOnnxAdam: {
+      const proto::OnnxAdam& adam = config.onnx_adam();
+      RETURN_IF_ERROR(Fraction("onnx_adam.alpha", adam.alpha()));
+      RETURN_IF_ERROR(Fraction("onnx_adam.beta", adam.beta()));
+      RETURN_IF_ERROR(NotNegative("onnx_adam.epsilon", adam.epsilon()));
+      RETURN_IF_ERROR(Fraction("onnx_adam.norm_coefficient_post",
+                               adam.norm_coefficient_post()));
+      return NotNegative("onnx_adam.norm_coefficient", adam.norm_coefficient());
+    }
+    case TrainConfig::kOnnxAdagrad: {
+      const proto::OnnxAdagrad& adagrad = config.onnx_adagrad();
+      RETURN_IF_ERROR(
+          NotNegative("onnx_adagrad.decay_factor", adagrad.decay_factor()));
+      RETURN_IF_ERROR(NotNegative("onnx_adagrad.epsilon", adagrad.epsilon()));
+      return NotNegative("onnx_adagrad.norm_coefficient",
+                         adagrad.norm_coefficient());
+    }
+    case TrainConfig::kOnnxMomentum: {
+      const proto::OnnxMomentum& momentum = config.onnx_momentum();
+      RETURN_IF_ERROR(NotNegative("onnx_momentum.alpha", momentum.alpha()));
+      RETURN_IF_ERROR(NotNegative("onnx_momentum.beta", momentum.beta()));
+      return NotNegative("onnx_momentum.norm_coefficient",
+                         momentum.norm_coefficient());
+    }
     case TrainConfig::OPTIMIZER_NOT_SET:
       break;
   }
   return absl::InvalidArgumentError(
-      "train config: no optimizer is set; there are sgd, adam, adamw, adagrad "
-      "and rmsprop");
+      "train config: no optimizer is set; there are sgd, adam, adamw, adagrad, "
+      "rmsprop, onnx_adam, onnx_adagrad and onnx_momentum");
 }
 
 double BaseLearningRate(const TrainConfig& config) {

@@ -113,6 +113,38 @@ UpdateRule RuleOf(const TrainConfig& config) {
                     {"grad_avg", rmsprop.centered()}};
       return rule;
     }
+    case TrainConfig::kOnnxAdam: {
+      const proto::OnnxAdam& adam = config.onnx_adam();
+      rule.op = "OnnxAdamUpdate";
+      rule.attrs.Set("alpha", adam.has_alpha() ? adam.alpha() : 0.9f);
+      rule.attrs.Set("beta", adam.has_beta() ? adam.beta() : 0.999f);
+      rule.attrs.Set("epsilon", adam.has_epsilon() ? adam.epsilon() : 1e-6f);
+      rule.attrs.Set("norm_coefficient_post", adam.norm_coefficient_post());
+      rule.weight_decay = adam.norm_coefficient();
+      rule.slots = {{"V"}, {"H"}};
+      return rule;
+    }
+    case TrainConfig::kOnnxAdagrad: {
+      const proto::OnnxAdagrad& adagrad = config.onnx_adagrad();
+      rule.op = "OnnxAdagradUpdate";
+      rule.attrs.Set("decay_factor", adagrad.decay_factor());
+      rule.attrs.Set("epsilon",
+                     adagrad.has_epsilon() ? adagrad.epsilon() : 1e-6f);
+      rule.weight_decay = adagrad.norm_coefficient();
+      rule.slots = {{"H"}};
+      return rule;
+    }
+    case TrainConfig::kOnnxMomentum: {
+      const proto::OnnxMomentum& momentum = config.onnx_momentum();
+      rule.op = "OnnxMomentumUpdate";
+      rule.attrs.Set("alpha", momentum.has_alpha() ? momentum.alpha() : 0.9f);
+      rule.attrs.Set("beta", momentum.has_beta() ? momentum.beta() : 1.0f);
+      rule.attrs.Set(
+          "mode", std::string(momentum.nesterov() ? "nesterov" : "standard"));
+      rule.weight_decay = momentum.norm_coefficient();
+      rule.slots = {{"V"}};
+      return rule;
+    }
     case TrainConfig::OPTIMIZER_NOT_SET:
       break;
   }

@@ -1,4 +1,4 @@
-// Neg, y = -x.
+// Neg, y = -x; of integers too, where the lowest one stays itself.
 //
 //   dx = -dy
 //
@@ -10,7 +10,7 @@
 
 #include "core/autodiff.h"
 #include "core/op.h"
-#include "ops/lib/pointwise.h"
+#include "ops/lib/unary.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "ops/neg.cc"
@@ -25,12 +25,7 @@ namespace HWY_NAMESPACE {
 
 void NegLoop(const float* x, float* y, int64_t n) {
   Map(
-      n, y,
-      [](DF d, VF x) HWY_ATTR {
-        (void)d;
-        return hn::Neg(x);
-      },
-      x);
+      n, y, [](DF, VF x) HWY_ATTR { return hn::Neg(x); }, x);
 }
 
 }  // namespace HWY_NAMESPACE
@@ -43,10 +38,14 @@ namespace {
 
 HWY_EXPORT(NegLoop);
 
-PointwiseLoop Neg(const Attrs&) {
-  return [](const float* const* in, float* y, int64_t n) {
-    HWY_DYNAMIC_DISPATCH(NegLoop)(in[0], y, n);
-  };
+ElementLoop Loop(DType dtype, const Attrs&) {
+  if (dtype == DType::kF32) {
+    return [](const void* x, void* y, int64_t n) {
+      HWY_DYNAMIC_DISPATCH(NegLoop)
+      (static_cast<const float*>(x), static_cast<float*>(y), n);
+    };
+  }
+  return WrappingLoop(dtype, [](auto x) { return 0 - x; });
 }
 
 std::vector<ValueId> Grad(GradBuilder& b) {
@@ -57,10 +56,10 @@ std::vector<ValueId> Grad(GradBuilder& b) {
 }  // namespace
 
 std::vector<OpDef> NegOps() {
-  PointwiseSpec spec;
+  ElementwiseSpec spec;
   spec.name = "Neg";
-  spec.loop = Neg;
-  OpDef op = PointwiseOp(std::move(spec));
+  spec.loop = Loop;
+  OpDef op = ElementwiseOp(std::move(spec));
   op.grad = Grad;
   return {op};
 }

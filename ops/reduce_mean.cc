@@ -29,7 +29,7 @@ std::vector<ValueId> Grad(GradBuilder& b) {
 }  // namespace
 
 std::vector<OpDef> ReduceMeanOps() {
-  OpDef op = ReduceOp("ReduceMean", Reduction::kMean);
+  OpDef op = ReduceOp("ReduceMean", Reducing::kMean);
   op.grad = Grad;
   return {op};
 }

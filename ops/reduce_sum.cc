@@ -21,7 +21,7 @@ std::vector<ValueId> Grad(GradBuilder& b) {
 }  // namespace
 
 std::vector<OpDef> ReduceSumOps() {
-  OpDef op = ReduceOp("ReduceSum", Reduction::kSum);
+  OpDef op = ReduceOp("ReduceSum", Reducing::kSum);
   op.grad = Grad;
   return {op};
 }

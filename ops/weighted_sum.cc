@@ -1,6 +1,9 @@
 // WeightedSum: y = sum_i weights[i] x_i, of operands of one type. It totals the
-// losses of a graph, and scales where a gradient needs that; it is itself
-// never differentiated.
+// losses of a graph, is what Sum and Mean become, and scales where a gradient
+// needs that.
+//
+//   dx_i = weights[i] dy
+//
 // Tested by tests/ops/weighted_sum_test.cc.
 
 #include <climits>
@@ -8,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "core/autodiff.h"
 #include "core/op.h"
 #include "core/status_macros.h"
 #include "ops/lib/describe.h"
@@ -25,6 +29,19 @@ InferredTypes Infer(const OpArgs& args) {
                    num_weights, " for ", args.in.size());
   }
   return std::vector<TensorType>{args.in[0]};
+}
+
+std::vector<ValueId> Grad(GradBuilder& b) {
+  std::vector<ValueId> grads(b.num_inputs(), kNoValue);
+  const Floats weights = b.attrs().FloatList("weights");
+  const ValueId dy = b.out_grad(0);
+  for (int i = 0; i < b.num_inputs(); ++i) {
+    if (!b.needs_grad(i)) continue;
+    grads[i] = weights[i] == 1 ? dy
+                               : b.Add("WeightedSum", {dy},
+                                       {{"weights", Floats{weights[i]}}});
+  }
+  return grads;
 }
 
 absl::StatusOr<Description> Describe(const Signature& offered, const OpEnv&) {
@@ -71,6 +88,7 @@ std::vector<OpDef> WeightedSumOps() {
   op.max_inputs = INT_MAX;
   op.attrs = {AttrSpec("weights", AttrKind::kFloats, AttrSpec::kRequired)};
   op.infer = Infer;
+  op.grad = Grad;
   op.describe = Describe;
   op.build = Build;
   return {op};

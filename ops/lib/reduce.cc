@@ -1,9 +1,9 @@
 #include "ops/lib/reduce.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -12,157 +12,22 @@
 #include "core/status_macros.h"
 #include "ops/lib/broadcast.h"
 #include "ops/lib/describe.h"
+#include "ops/lib/fold.h"
 #include "ops/lib/infer.h"
 #include "ops/lib/layout.h"
 #include "ops/lib/parallel.h"
+#include "ops/lib/reduce_walk.h"
 
-#undef HWY_TARGET_INCLUDE
-#define HWY_TARGET_INCLUDE "ops/lib/reduce.cc"
-#include "ops/lib/simd.h"
-// simd.h stands before the loops.
-#include "hwy/foreach_target.h"
-#include "ops/lib/simd-inl.h"
-
-HWY_BEFORE_NAMESPACE();
-namespace reprise {
-namespace HWY_NAMESPACE {
-
-// The sum of a contiguous run.
-double SumRun(const float* x, int64_t n) {
-  constexpr int64_t kBlock = 4096;
-  double sum = 0;
-  for (int64_t i = 0; i < n; i += kBlock) {
-    sum += SumOf(
-        std::min(kBlock, n - i), [](DF, VF v) HWY_ATTR { return v; }, x + i);
-  }
-  return sum;
-}
-
-float MaxRun(const float* x, int64_t n) { return MaxOf(n, x); }
-
-// total[j] += sum of x[r * stride + j] over rows [0, rows).
-void SumRows(const float* x, int64_t rows, int64_t stride, int64_t n,
-             float* total) {
-  // Rows that are added up before they join the total.
-  constexpr int64_t kBlock = 64;
-  const DF d;
-  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
-  for (int64_t row = 0; row < rows; row += kBlock) {
-    const int64_t end = std::min(rows, row + kBlock);
-    int64_t j = 0;
-    for (; j + 4 * lanes <= n; j += 4 * lanes) {
-      VF s0 = hn::Zero(d);
-      VF s1 = hn::Zero(d);
-      VF s2 = hn::Zero(d);
-      VF s3 = hn::Zero(d);
-      for (int64_t r = row; r < end; ++r) {
-        const float* p = x + r * stride + j;
-        s0 = hn::Add(s0, hn::LoadU(d, p));
-        s1 = hn::Add(s1, hn::LoadU(d, p + lanes));
-        s2 = hn::Add(s2, hn::LoadU(d, p + 2 * lanes));
-        s3 = hn::Add(s3, hn::LoadU(d, p + 3 * lanes));
-      }
-      float* t = total + j;
-      hn::StoreU(hn::Add(hn::LoadU(d, t), s0), d, t);
-      hn::StoreU(hn::Add(hn::LoadU(d, t + lanes), s1), d, t + lanes);
-      hn::StoreU(hn::Add(hn::LoadU(d, t + 2 * lanes), s2), d, t + 2 * lanes);
-      hn::StoreU(hn::Add(hn::LoadU(d, t + 3 * lanes), s3), d, t + 3 * lanes);
-    }
-    for (; j + lanes <= n; j += lanes) {
-      VF s = hn::Zero(d);
-      for (int64_t r = row; r < end; ++r) {
-        s = hn::Add(s, hn::LoadU(d, x + r * stride + j));
-      }
-      hn::StoreU(hn::Add(hn::LoadU(d, total + j), s), d, total + j);
-    }
-    if (j < n) {
-      VF s = hn::Zero(d);
-      for (int64_t r = row; r < end; ++r) {
-        s = hn::Add(s, LoadPart(d, x + r * stride + j, n - j));
-      }
-      StorePart(hn::Add(LoadPart(d, total + j, n - j), s), d, total + j, n - j);
-    }
-  }
-}
-
-// best[j] = max(best[j], x[r * stride + j]) over rows [0, rows); NaN wins.
-void MaxRows(const float* x, int64_t rows, int64_t stride, int64_t n,
-             float* best) {
-  for (int64_t r = 0; r < rows; ++r) {
-    Map(
-        n, best, [](DF, VF a, VF b) HWY_ATTR { return LargerOrNaN(a, b); },
-        static_cast<const float*>(best), x + r * stride);
-  }
-}
-
-}  // namespace HWY_NAMESPACE
-}  // namespace reprise
-HWY_AFTER_NAMESPACE();
-
-#if HWY_ONCE
 namespace reprise {
 namespace {
 
-HWY_EXPORT(SumRun);
-HWY_EXPORT(MaxRun);
-HWY_EXPORT(SumRows);
-HWY_EXPORT(MaxRows);
-
-struct Axis {
-  int64_t dim;
-  int64_t stride;  // of the operand, in elements
-};
-
-// A reduction with its axes merged.
-struct Walk {
-  std::vector<Axis> kept;     // outermost first, without the inner one
-  std::vector<Axis> reduced;  // likewise
-  int64_t inner = 1;          // contiguous elements
-  bool inner_reduced = true;
-  int64_t num_kept = 1;     // product of `kept`
-  int64_t num_reduced = 1;  // product of `reduced`
-};
-
-Walk MakeWalk(const Signature& s) {
-  const Dims& dims = s.in[0].dims;
-  const int rank = s.in[0].rank();
-  const std::vector<int> reduced_axes = ReducedAxes(s.attrs, rank);
-  const Dims strides = StridesOf(dims, s.in_layouts[0]);
-  std::vector<std::pair<Axis, bool>> axes;
-  for (const int axis : AxisOrder(s.in_layouts[0], rank)) {
-    if (dims[axis] == 1) continue;
-    const bool reduced =
-        std::binary_search(reduced_axes.begin(), reduced_axes.end(), axis);
-    if (!axes.empty() && axes.back().second == reduced) {
-      axes.back().first = {axes.back().first.dim * dims[axis], strides[axis]};
-    } else {
-      axes.push_back({{dims[axis], strides[axis]}, reduced});
-    }
-  }
-  Walk walk;
-  if (axes.empty()) return walk;
-  walk.inner = axes.back().first.dim;
-  walk.inner_reduced = axes.back().second;
-  axes.pop_back();
-  for (const auto& [axis, reduced] : axes) {
-    (reduced ? walk.reduced : walk.kept).push_back(axis);
-    (reduced ? walk.num_reduced : walk.num_kept) *= axis.dim;
-  }
-  return walk;
-}
-
-int64_t OffsetOf(const std::vector<Axis>& axes, int64_t index) {
-  int64_t offset = 0;
-  for (size_t i = axes.size(); i-- > 0;) {
-    offset += index % axes[i].dim * axes[i].stride;
-    index /= axes[i].dim;
-  }
-  return offset;
+ReduceWalk WalkOf(const Signature& s) {
+  return MakeReduceWalk(s.in[0], s.in_layouts[0], s.attrs);
 }
 
 // Threads that share one output when there are fewer outputs than threads:
 // each then has partial results of its own in the scratchpad.
-int NumParts(const Walk& walk, int threads) {
+int NumParts(const ReduceWalk& walk, int threads) {
   if (walk.inner_reduced) {
     if (walk.num_kept >= threads) return 1;
     return walk.num_reduced == 1
@@ -175,7 +40,8 @@ int NumParts(const Walk& walk, int threads) {
                    GrainOf(walk.num_kept * walk.inner));
 }
 
-int64_t ScratchBytes(const Walk& walk, int threads) {
+// Bytes of the partial results.
+int64_t PartialBytes(const ReduceWalk& walk, int threads) {
   const int parts = NumParts(walk, threads);
   if (parts == 1) return 0;
   return walk.inner_reduced
@@ -184,85 +50,175 @@ int64_t ScratchBytes(const Walk& walk, int threads) {
                    static_cast<int64_t>(sizeof(float));
 }
 
-// Reduces the rows or runs [begin, end) of `walk.reduced` that belong to kept
-// index `kept`. Of runs, elements [first, last).
-double ReduceRuns(const Walk& walk, bool max, const float* x, int64_t kept,
-                  int64_t begin, int64_t end, int64_t first, int64_t last) {
+// Folds the runs [begin, end) of `walk.reduced` that belong to kept index
+// `kept`; of each, elements [first, last).
+double FoldRuns(const ReduceWalk& walk, Fold fold, const float* x, float shift,
+                int64_t kept, int64_t begin, int64_t end, int64_t first,
+                int64_t last) {
   const float* base = x + OffsetOf(walk.kept, kept);
-  double result = max ? -std::numeric_limits<double>::infinity() : 0;
+  double result = FoldIdentity(fold);
   for (int64_t r = begin; r < end; ++r) {
     const float* run = base + OffsetOf(walk.reduced, r) + first;
-    if (max) {
-      const double best = HWY_DYNAMIC_DISPATCH(MaxRun)(run, last - first);
-      if (best > result || std::isnan(best)) result = best;
-    } else {
-      result += HWY_DYNAMIC_DISPATCH(SumRun)(run, last - first);
-    }
+    result =
+        CombineFolds(fold, result, FoldRun(fold, run, last - first, shift));
   }
   return result;
 }
 
-void ReduceRows(const Walk& walk, bool max, const float* x, int64_t kept,
-                int64_t begin, int64_t end, int64_t first, int64_t last,
-                float* result) {
+// Likewise rows; `result` and `shift` are those of the kept index.
+void FoldKeptRows(const ReduceWalk& walk, Fold fold, const float* x,
+                  const float* shift, int64_t kept, int64_t begin, int64_t end,
+                  int64_t first, int64_t last, float* result) {
   std::fill(result + first, result + last,
-            max ? -std::numeric_limits<float>::infinity() : 0.0f);
+            static_cast<float>(FoldIdentity(fold)));
   const float* base = x + OffsetOf(walk.kept, kept) + first;
-  const auto rows =
-      max ? HWY_DYNAMIC_DISPATCH(MaxRows) : HWY_DYNAMIC_DISPATCH(SumRows);
+  if (shift != nullptr) shift += first;
   if (walk.reduced.size() == 1) {
     const int64_t stride = walk.reduced[0].stride;
-    rows(base + begin * stride, end - begin, stride, last - first,
-         result + first);
+    FoldRows(fold, base + begin * stride, end - begin, stride, last - first,
+             shift, result + first);
     return;
   }
   for (int64_t r = begin; r < end; ++r) {
-    rows(base + OffsetOf(walk.reduced, r), 1, 0, last - first, result + first);
+    FoldRows(fold, base + OffsetOf(walk.reduced, r), 1, 0, last - first, shift,
+             result + first);
   }
+}
+
+Fold FoldOf(Reducing reduction) {
+  switch (reduction) {
+    case Reducing::kSum:
+    case Reducing::kMean:
+    case Reducing::kLogSum:
+      return Fold::kSum;
+    case Reducing::kMax:
+      return Fold::kMax;
+    case Reducing::kMin:
+      return Fold::kMin;
+    case Reducing::kProd:
+      return Fold::kProduct;
+    case Reducing::kL1:
+      return Fold::kSumOfMagnitudes;
+    case Reducing::kL2:
+    case Reducing::kSumSquare:
+      return Fold::kSumOfSquares;
+    case Reducing::kLogSumExp:
+      return Fold::kSumOfExponentials;
+  }
+  return Fold::kSum;
+}
+
+// The result, given the fold of `count` elements; the fold itself unless
+// IsMoreThanFold.
+double Finish(Reducing reduction, double fold, double count) {
+  switch (reduction) {
+    case Reducing::kMean:
+      return fold / count;
+    case Reducing::kL2:
+      return std::sqrt(fold);
+    case Reducing::kLogSum:
+    case Reducing::kLogSumExp:
+      return std::log(fold);
+    default:
+      return fold;
+  }
+}
+
+bool IsMoreThanFold(Reducing reduction) {
+  return reduction == Reducing::kMean || reduction == Reducing::kL2 ||
+         reduction == Reducing::kLogSum || reduction == Reducing::kLogSumExp;
+}
+
+// The elements that one result is made of.
+double CountOf(const Signature& s) {
+  double count = 1;
+  for (const int axis : ReducedAxes(s.attrs, s.in[0].rank())) {
+    count *= static_cast<double>(s.in[0].dims[axis]);
+  }
+  return count;
 }
 
 class Reducer {
  public:
-  Reducer(const Signature& s, Reduction reduction, int threads)
-      : walk_(MakeWalk(s)),
-        max_(reduction == Reduction::kMax),
+  Reducer(const Signature& s, Reducing reduction, int threads)
+      : walk_(WalkOf(s)),
+        reduction_(reduction),
         threads_(threads),
         num_parts_(NumParts(walk_, threads)),
         num_outputs_(s.out[0].num_elements()),
-        empty_(s.in[0].num_elements() == 0) {
-    if (reduction == Reduction::kMean) {
-      const double count =
-          static_cast<double>(walk_.num_reduced) *
-          static_cast<double>(walk_.inner_reduced ? walk_.inner : 1);
-      factor_ = 1 / count;
-    }
-    empty_value_ = max_ ? -std::numeric_limits<float>::infinity()
-                   : reduction == Reduction::kMean
-                       ? std::numeric_limits<float>::quiet_NaN()
-                       : 0.0f;
-  }
+        shift_at_(PartialBytes(walk_, threads)),
+        count_(CountOf(s)),
+        empty_(s.in[0].num_elements() == 0) {}
 
   void Run(const float* x, float* y, void* scratchpad) const {
     if (num_outputs_ == 0) return;
+    const Fold fold = FoldOf(reduction_);
     if (empty_) {
-      std::fill(y, y + num_outputs_, empty_value_);
-    } else if (walk_.inner_reduced) {
-      RunRuns(x, y, static_cast<double*>(scratchpad));
-    } else {
-      RunRows(x, y, static_cast<float*>(scratchpad));
+      std::fill(y, y + num_outputs_, Finished(FoldIdentity(fold)));
+      return;
     }
+    if (reduction_ != Reducing::kLogSumExp) {
+      RunFold(fold, x, nullptr, y, scratchpad);
+      FinishAll(y, nullptr);
+      return;
+    }
+    // Exponentials are taken from the maximum: they do not overflow.
+    RunFold(Fold::kMax, x, nullptr, y, scratchpad);
+    float* shift =
+        reinterpret_cast<float*>(static_cast<char*>(scratchpad) + shift_at_);
+    for (int64_t i = 0; i < num_outputs_; ++i) {
+      shift[i] = std::isfinite(y[i]) ? y[i] : 0;
+    }
+    RunFold(fold, x, shift, y, scratchpad);
+    FinishAll(y, shift);
   }
 
  private:
-  void RunRuns(const float* x, float* y, double* partial) const {
+  float Finished(double fold) const {
+    return static_cast<float>(Finish(reduction_, fold, count_));
+  }
+
+  // Finishes what rows have been folded into; RunRuns does so before it rounds.
+  void FinishAll(float* y, const float* shift) const {
+    if (!walk_.inner_reduced && IsMoreThanFold(reduction_)) {
+      ParallelFor(threads_, num_outputs_, kElementsPerThread / 8,
+                  [&](int64_t begin, int64_t end) {
+                    for (int64_t i = begin; i < end; ++i) y[i] = Finished(y[i]);
+                  });
+    }
+    if (shift == nullptr) return;
+    for (int64_t i = 0; i < num_outputs_; ++i) y[i] += shift[i];
+  }
+
+  void RunFold(Fold fold, const float* x, const float* shift, float* y,
+               void* scratchpad) const {
+    if (walk_.inner_reduced) {
+      RunRuns(fold, x, shift, y, static_cast<double*>(scratchpad));
+    } else {
+      RunRows(fold, x, shift, y, static_cast<float*>(scratchpad));
+    }
+  }
+
+  void StoreRun(Fold fold, double result, float& y) const {
+    // A maximum on the way to something else is not finished.
+    y = fold == FoldOf(reduction_) ? Finished(result)
+                                   : static_cast<float>(result);
+  }
+
+  void RunRuns(Fold fold, const float* x, const float* shift, float* y,
+               double* partial) const {
+    const auto fold_part = [&](int64_t k, int64_t begin, int64_t end,
+                               int64_t first, int64_t last) {
+      return FoldRuns(walk_, fold, x, shift == nullptr ? 0 : shift[k], k, begin,
+                      end, first, last);
+    };
     if (num_parts_ == 1) {
       ParallelFor(
           threads_, walk_.num_kept, GrainOf(walk_.num_reduced * walk_.inner),
           [&](int64_t begin, int64_t end) {
             for (int64_t k = begin; k < end; ++k) {
-              y[k] = static_cast<float>(
-                  factor_ * ReduceRuns(walk_, max_, x, k, 0, walk_.num_reduced,
-                                       0, walk_.inner));
+              StoreRun(fold, fold_part(k, 0, walk_.num_reduced, 0, walk_.inner),
+                       y[k]);
             }
           });
       return;
@@ -275,88 +231,145 @@ class Reducer {
         const int64_t last = items * (part + 1) / num_parts_;
         for (int64_t k = 0; k < walk_.num_kept; ++k) {
           partial[part * walk_.num_kept + k] =
-              split_run
-                  ? ReduceRuns(walk_, max_, x, k, 0, 1, first, last)
-                  : ReduceRuns(walk_, max_, x, k, first, last, 0, walk_.inner);
+              split_run ? fold_part(k, 0, 1, first, last)
+                        : fold_part(k, first, last, 0, walk_.inner);
         }
       }
     });
     for (int64_t k = 0; k < walk_.num_kept; ++k) {
       double result = partial[k];
       for (int part = 1; part < num_parts_; ++part) {
-        const double other = partial[part * walk_.num_kept + k];
-        if (!max_) {
-          result += other;
-        } else if (other > result || std::isnan(other)) {
-          result = other;
-        }
+        result = CombineFolds(fold, result, partial[part * walk_.num_kept + k]);
       }
-      y[k] = static_cast<float>(factor_ * result);
+      StoreRun(fold, result, y[k]);
     }
   }
 
-  void RunRows(const float* x, float* y, float* partial) const {
-    const int64_t n = walk_.num_kept * walk_.inner;
+  void RunRows(Fold fold, const float* x, const float* shift, float* y,
+               float* partial) const {
+    const int64_t inner = walk_.inner;
+    const auto shift_of = [&](int64_t k) {
+      return shift == nullptr ? nullptr : shift + k * inner;
+    };
     if (num_parts_ == 1) {
       // Columns are dealt out in whole vectors of every instruction set.
       constexpr int64_t kColumns = 64;
-      const int64_t blocks = (walk_.inner + kColumns - 1) / kColumns;
+      const int64_t blocks = (inner + kColumns - 1) / kColumns;
       ParallelFor(threads_, walk_.num_kept * blocks,
-                  GrainOf(walk_.num_reduced * std::min(kColumns, walk_.inner)),
+                  GrainOf(walk_.num_reduced * std::min(kColumns, inner)),
                   [&](int64_t begin, int64_t end) {
-                    RunBlocks(x, y, blocks, kColumns, begin, end);
+                    ForEachStrip(blocks, kColumns, begin, end,
+                                 [&](int64_t k, int64_t first, int64_t last) {
+                                   FoldKeptRows(walk_, fold, x, shift_of(k), k,
+                                                0, walk_.num_reduced, first,
+                                                last, y + k * inner);
+                                 });
                   });
-    } else {
-      ParallelFor(num_parts_, num_parts_, 1, [&](int64_t begin, int64_t end) {
-        for (int64_t part = begin; part < end; ++part) {
-          for (int64_t k = 0; k < walk_.num_kept; ++k) {
-            ReduceRows(walk_, max_, x, k, walk_.num_reduced * part / num_parts_,
-                       walk_.num_reduced * (part + 1) / num_parts_, 0,
-                       walk_.inner, partial + part * n + k * walk_.inner);
-          }
+      return;
+    }
+    const int64_t n = walk_.num_kept * inner;
+    ParallelFor(num_parts_, num_parts_, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t part = begin; part < end; ++part) {
+        for (int64_t k = 0; k < walk_.num_kept; ++k) {
+          FoldKeptRows(walk_, fold, x, shift_of(k), k,
+                       walk_.num_reduced * part / num_parts_,
+                       walk_.num_reduced * (part + 1) / num_parts_, 0, inner,
+                       partial + part * n + k * inner);
         }
-      });
-      std::fill(y, y + n,
-                max_ ? -std::numeric_limits<float>::infinity() : 0.0f);
-      (max_ ? HWY_DYNAMIC_DISPATCH(MaxRows) : HWY_DYNAMIC_DISPATCH(SumRows))(
-          partial, num_parts_, n, n, y);
-    }
-    if (factor_ != 1) {
-      for (int64_t i = 0; i < n; ++i) {
-        y[i] = static_cast<float>(factor_ * y[i]);
       }
-    }
+    });
+    std::fill(y, y + n, static_cast<float>(FoldIdentity(fold)));
+    FoldTotals(fold, partial, num_parts_, n, y);
   }
 
-  // Items [begin, end) of (kept index, block of columns); neighbouring blocks
-  // of one kept index are reduced together.
-  void RunBlocks(const float* x, float* y, int64_t blocks, int64_t columns,
-                 int64_t begin, int64_t end) const {
+  // Calls f(kept index, first column, end of columns) for items [begin, end) of
+  // (kept index, block of columns); neighbouring blocks together.
+  template <class F>
+  void ForEachStrip(int64_t blocks, int64_t columns, int64_t begin, int64_t end,
+                    const F& f) const {
     while (begin < end) {
       const int64_t kept = begin / blocks;
       const int64_t stop = std::min(end, (kept + 1) * blocks);
       const int64_t first = begin % blocks * columns;
-      const int64_t last =
-          std::min(walk_.inner, (stop - kept * blocks) * columns);
-      ReduceRows(walk_, max_, x, kept, 0, walk_.num_reduced, first, last,
-                 y + kept * walk_.inner);
+      f(kept, first, std::min(walk_.inner, (stop - kept * blocks) * columns));
       begin = stop;
     }
   }
 
-  Walk walk_;
-  bool max_;
+  ReduceWalk walk_;
+  Reducing reduction_;
   int threads_;
   int num_parts_;
   int64_t num_outputs_;
+  int64_t shift_at_;  // bytes into the scratchpad
+  double count_;
   bool empty_;  // nothing to reduce
-  float empty_value_ = 0;
-  double factor_ = 1;
 };
 
-InferredTypes Infer(absl::string_view name, const OpArgs& args) {
+// Of integers: one after the other, wrapping around.
+template <class T>
+void ReduceIntegers(const ReduceWalk& walk, Reducing reduction, const T* x,
+                    T* y, int64_t num_outputs) {
+  using Unsigned = std::make_unsigned_t<T>;
+  const auto fold = [&](T a, T b) -> T {
+    switch (reduction) {
+      case Reducing::kProd:
+        return static_cast<T>(static_cast<Unsigned>(a) *
+                              static_cast<Unsigned>(b));
+      case Reducing::kMax:
+        return std::max(a, b);
+      case Reducing::kMin:
+        return std::min(a, b);
+      default:
+        return static_cast<T>(static_cast<Unsigned>(a) +
+                              static_cast<Unsigned>(b));
+    }
+  };
+  const T nothing =
+      reduction == Reducing::kProd  ? T{1}
+      : reduction == Reducing::kMax ? std::numeric_limits<T>::min()
+      : reduction == Reducing::kMin ? std::numeric_limits<T>::max()
+                                    : T{0};
+  std::fill_n(y, num_outputs, nothing);
+  const int64_t kept_inner = walk.inner_reduced ? 0 : 1;
+  const int64_t width = walk.inner_reduced ? 1 : walk.inner;
+  for (int64_t k = 0; k < walk.num_kept; ++k) {
+    const T* base = x + OffsetOf(walk.kept, k);
+    for (int64_t r = 0; r < walk.num_reduced; ++r) {
+      const T* run = base + OffsetOf(walk.reduced, r);
+      for (int64_t i = 0; i < walk.inner; ++i) {
+        T& to = y[k * width + i * kept_inner];
+        to = fold(to, run[i]);
+      }
+    }
+  }
+}
+
+bool TakesIntegers(Reducing reduction) {
+  return reduction == Reducing::kSum || reduction == Reducing::kProd ||
+         reduction == Reducing::kMax || reduction == Reducing::kMin;
+}
+
+template <class T>
+Kernel IntegerKernel(const Signature& s, Reducing reduction) {
+  const int64_t num_outputs = s.out[0].num_elements();
+  const bool empty = s.in[0].num_elements() == 0;
+  ReduceWalk walk = WalkOf(s);
+  if (empty) walk.num_reduced = 0;
+  return Kernel{[=](const Buffers& b) {
+    if (num_outputs == 0) return;
+    ReduceIntegers(walk, reduction, static_cast<const T*>(b.in[0]),
+                   static_cast<T*>(b.out[0]), num_outputs);
+  }};
+}
+
+InferredTypes Infer(absl::string_view name, Reducing reduction,
+                    const OpArgs& args) {
   const TensorType& x = args.in[0];
-  RETURN_IF_ERROR(RequireF32(name, "x", x));
+  if (!TakesIntegers(reduction) ||
+      (x.dtype != DType::kI32 && x.dtype != DType::kI64)) {
+    RETURN_IF_ERROR(RequireF32(name, "x", x));
+  }
   if (args.attrs.Has("axes")) {
     RETURN_IF_ERROR(
         NormalizeAxes(name, args.attrs.IntList("axes"), x.rank()).status());
@@ -375,7 +388,7 @@ InferredTypes Infer(absl::string_view name, const OpArgs& args) {
 }
 
 absl::StatusOr<Description> Describe(const Signature& offered,
-                                     const OpEnv& env) {
+                                     Reducing reduction, const OpEnv& env) {
   Signature s = offered;
   Description d = DescribeRowMajor(
       s, absl::StrCat("hwy:", absl::AsciiStrToLower(s.op->name)),
@@ -395,7 +408,11 @@ absl::StatusOr<Description> Describe(const Signature& offered,
   }
   if (!fits) s.in_layouts[0] = Layout();
   d.in_layouts = s.in_layouts;
-  d.scratchpad_bytes = ScratchBytes(MakeWalk(s), env.threads);
+  if (s.in[0].dtype != DType::kF32) return d;
+  d.scratchpad_bytes = PartialBytes(WalkOf(s), env.threads);
+  if (reduction == Reducing::kLogSumExp) {
+    d.scratchpad_bytes += s.out[0].bytes();
+  }
   return d;
 }
 
@@ -415,16 +432,26 @@ std::vector<int> ReducedAxes(const Attrs& attrs, int rank) {
   return axes;
 }
 
-OpDef ReduceOp(std::string name, Reduction reduction) {
+OpDef ReduceOp(std::string name, Reducing reduction) {
   OpDef op;
   op.name = name;
   op.attrs = {AttrSpec("axes", AttrKind::kInts),
               AttrSpec("keepdims", int64_t{1}),
               AttrSpec("noop_with_empty_axes", int64_t{0})};
-  op.infer = [name](const OpArgs& args) { return Infer(name, args); };
-  op.describe = Describe;
+  op.infer = [name, reduction](const OpArgs& args) {
+    return Infer(name, reduction, args);
+  };
+  op.describe = [reduction](const Signature& offered, const OpEnv& env) {
+    return Describe(offered, reduction, env);
+  };
   op.build = [reduction](const Signature& s,
                          const OpEnv& env) -> absl::StatusOr<Kernel> {
+    if (s.in[0].dtype == DType::kI32) {
+      return IntegerKernel<int32_t>(s, reduction);
+    }
+    if (s.in[0].dtype == DType::kI64) {
+      return IntegerKernel<int64_t>(s, reduction);
+    }
     return Kernel{
         [reducer = Reducer(s, reduction, env.threads)](const Buffers& b) {
           reducer.Run(static_cast<const float*>(b.in[0]),
@@ -434,18 +461,36 @@ OpDef ReduceOp(std::string name, Reduction reduction) {
   return op;
 }
 
+ValueId WithKeptDims(GradBuilder& b, ValueId value) {
+  Dims kept = b.type(b.in(0)).dims;
+  for (const int axis : ReducedAxes(b.attrs(), static_cast<int>(kept.size()))) {
+    kept[axis] = 1;
+  }
+  if (b.type(value).dims == kept) return value;
+  return b.Add("Reshape", {value},
+               Attrs{{"shape", kept}, {"allowzero", int64_t{1}}});
+}
+
+std::vector<ValueId> ExtremeGrad(GradBuilder& b) {
+  if (!b.needs_grad(0)) return {kNoValue};
+  Ints axes;
+  for (const int axis : ReducedAxes(b.attrs(), b.type(b.in(0)).rank())) {
+    axes.push_back(axis);
+  }
+  const ValueId equal =
+      b.Add("EqualMask", {b.in(0), WithKeptDims(b, b.out(0))});
+  const ValueId ties =
+      b.Add("ReduceSum", {equal},
+            Attrs{{"axes", axes}, {"noop_with_empty_axes", int64_t{1}}});
+  const ValueId share = b.Add("Div", {WithKeptDims(b, b.out_grad(0)), ties});
+  return {b.Add("Mul", {equal, share})};
+}
+
 ValueId SpreadOver(GradBuilder& b, ValueId dy, ValueId x) {
   const Dims dims = b.type(x).dims;
-  const std::vector<int> axes =
-      ReducedAxes(b.attrs(), static_cast<int>(dims.size()));
-  Dims kept = dims;
-  for (const int axis : axes) kept[axis] = 1;
-  if (b.type(dy).dims != kept) {
-    dy = b.Add("Reshape", {dy},
-               Attrs{{"shape", kept}, {"allowzero", int64_t{1}}});
-  }
-  return kept == dims ? dy : b.Add("Expand", {dy}, Attrs{{"shape", dims}});
+  const ValueId kept = WithKeptDims(b, dy);
+  if (b.type(kept).dims == dims) return kept;
+  return b.Add("Expand", {kept}, Attrs{{"shape", dims}});
 }
 
 }  // namespace reprise
-#endif  // HWY_ONCE

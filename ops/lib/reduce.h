@@ -1,5 +1,4 @@
-// Reductions over any axes: sums, means and maxima, and the gradient of the
-// last.
+// Reductions over any axes, and what their gradients share.
 //
 // The operand's axes, in the order in which they lie in memory, are merged to
 // as few as describe the reduction; the innermost one is either reduced, and
@@ -24,14 +23,34 @@
 
 namespace reprise {
 
-enum class Reduction : uint8_t { kSum, kMean, kMax };
+enum class Reducing : uint8_t {
+  kSum,
+  kMean,
+  kMax,
+  kMin,
+  kProd,
+  kL1,
+  kL2,
+  kSumSquare,
+  kLogSum,
+  kLogSumExp,
+};
 
 // Returns the ONNX operator with that name, without a gradient: attributes
-// axes (absent or empty: all), keepdims, noop_with_empty_axes.
-OpDef ReduceOp(std::string name, Reduction reduction);
+// axes (absent or empty: all), keepdims, noop_with_empty_axes. Sums, products,
+// minima and maxima are also of INT32 and INT64, wrapping around.
+OpDef ReduceOp(std::string name, Reducing reduction);
 
 // The reduced axes of a node, ascending.
 std::vector<int> ReducedAxes(const Attrs& attrs, int rank);
+
+// Adds the view of `value`, a reduction's result or gradient, in which the
+// reduced axes are there with dim 1; `value` itself where they are.
+ValueId WithKeptDims(GradBuilder& b, ValueId value);
+
+// The gradient of a minimum or maximum: the elements that equal it share it
+// equally.
+std::vector<ValueId> ExtremeGrad(GradBuilder& b);
 
 // Adds the nodes that spread `dy`, a reduction's result or gradient, over the
 // dims of its operand `x` again: a view where the axes had been dropped, and an

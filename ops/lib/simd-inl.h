@@ -118,6 +118,58 @@ HWY_INLINE void MapRow(RowKind kind, const void* a, const void* b, void* y,
   }
 }
 
+// Elements of a BOOL tensor as a mask of as many lanes.
+using DU8 = hn::Rebind<uint8_t, DI>;
+
+// Loads the mask of n <= Lanes elements, each 0 or 1; false beyond.
+HWY_INLINE hn::Mask<DF> LoadMask(DF d, const uint8_t* x, int64_t n) {
+  const DI di;
+  const DU8 du;
+  if (n < static_cast<int64_t>(hn::Lanes(d))) {
+    HWY_ALIGN uint8_t part[kLanes] = {};
+    std::memcpy(part, x, static_cast<size_t>(n));
+    return hn::RebindMask(
+        d, hn::Gt(hn::PromoteTo(di, hn::Load(du, part)), hn::Zero(di)));
+  }
+  return hn::RebindMask(
+      d, hn::Gt(hn::PromoteTo(di, hn::LoadU(du, x)), hn::Zero(di)));
+}
+
+// Stores the first n <= Lanes elements of a mask as bytes 0 or 1.
+HWY_INLINE void StoreMask(hn::Mask<DF> mask, DF d, uint8_t* y, int64_t n) {
+  const DI di;
+  const DU8 du;
+  const auto ones =
+      hn::IfThenElseZero(hn::RebindMask(di, mask), hn::Set(di, 1));
+  const auto bytes = hn::DemoteTo(du, ones);
+  if (n < static_cast<int64_t>(hn::Lanes(d))) {
+    HWY_ALIGN uint8_t part[kLanes];
+    hn::Store(bytes, du, part);
+    std::memcpy(y, part, static_cast<size_t>(n));
+    return;
+  }
+  hn::StoreU(bytes, du, y);
+}
+
+// y[i] = f(d, x[i]...), a mask, for i in [0, n); operands as in Map.
+template <class F, class... Xs>
+HWY_INLINE void MapToMaskPrepared(DF d, int64_t n, uint8_t* y, const F& f,
+                                  Xs... xs) {
+  const int64_t lanes = static_cast<int64_t>(hn::Lanes(d));
+  int64_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    StoreMask(f(d, LoadAt(d, xs, i)...), d, y + i, lanes);
+  }
+  if (i < n) {
+    StoreMask(f(d, LoadPartAt(d, xs, i, n - i)...), d, y + i, n - i);
+  }
+}
+template <class F, class... Xs>
+HWY_INLINE void MapToMask(int64_t n, uint8_t* y, const F& f, Xs... xs) {
+  const DF d;
+  MapToMaskPrepared(d, n, y, f, Prepare(d, xs)...);
+}
+
 // Returns the value of the sum of f(d, x[i]...) over [0, n), always added in
 // the same order: four running sums, the remainder to one of them, the lanes.
 template <class F, class... Xs>
@@ -166,6 +218,12 @@ HWY_INLINE float MaxOf(int64_t n, const float* x) {
     return std::numeric_limits<float>::quiet_NaN();
   }
   return hn::GetLane(hn::MaxOfLanes(d, m));
+}
+
+// min(max(x, low), high); NaN stays NaN.
+HWY_INLINE VF CutTo(VF x, VF low, VF high) {
+  const VF raised = hn::IfThenElse(hn::Lt(x, low), low, x);
+  return hn::IfThenElse(hn::Gt(raised, high), high, raised);
 }
 
 // e^x with an error of about 1 unit in the last place. Overflows to infinity,

@@ -203,13 +203,15 @@ void CountPolicy(const proto::Policy& policy,
 int CompareRandomGraphs(uint64_t begin, uint64_t end,
                         std::map<std::string, int>& coverage) {
   int trained = 0;
-  const std::vector<std::string> optimizers = {"sgd",   "momentum", "adam",
-                                               "adamw", "adagrad",  "rmsprop"};
+  const std::vector<std::string> optimizers = {
+      "sgd",     "momentum",  "adam",         "adamw",        "adagrad",
+      "rmsprop", "onnx_adam", "onnx_adagrad", "onnx_momentum"};
   for (uint64_t seed = begin; seed < end; ++seed) {
     RandomGraphOptions shape;
     shape.num_ops = 4 + static_cast<int>(seed % 20);
     const proto::Graph graph = RandomGraph(seed, shape);
-    proto::TrainConfig config = ConfigOf(optimizers[seed % 6], 1e-2f);
+    proto::TrainConfig config =
+        ConfigOf(optimizers[seed % optimizers.size()], 1e-2f);
     if (seed % 4 == 1) config.set_clip_global_norm(1);
     if (seed % 5 == 2) config.set_accumulate_steps(2);
     TrainerOptions options;

@@ -325,5 +325,32 @@ TEST(TrainerTest, UnknownNamesAndTypesAreAnsweredWithTheKnownOnes) {
       trainer->next().Input<float>("label").status().message(), "i64[8]"));
 }
 
+// ONNX's optimizers, once on request: each lowers the loss and stays finite.
+TEST(TrainerTest, OnnxsOptimizersTrain) {
+  for (const char* optimizer : {"onnx_adam", "onnx_adagrad", "onnx_momentum"}) {
+    const std::unique_ptr<Trainer> trainer =
+        NewTrainer(ConfigOf(optimizer, 0.01f));
+    ASSERT_NE(trainer, nullptr);
+    float first = 0;
+    for (int step = 0; step < 60; ++step) {
+      FillInputs(trainer->next(), /*seed=*/5, /*index_limit=*/4);
+      ASSERT_TRUE(trainer->Step().ok()) << optimizer;
+      if (step == 0) first = trainer->next().loss();
+    }
+    EXPECT_LT(trainer->next().loss(), 0.9f * first) << optimizer;
+  }
+}
+
+TEST(TrainerTest, RefusesRatesThatOnnxsOptimizersCannotUse) {
+  proto::TrainConfig config = ConfigOf("onnx_adam", 0.01f);
+  config.mutable_onnx_adam()->set_alpha(1);
+  EXPECT_EQ(MakeTrainer(Model(), config, Options()).status().message(),
+            "train config: onnx_adam.alpha must be in [0, 1), got 1");
+  config = ConfigOf("onnx_momentum", 0.01f);
+  config.mutable_onnx_momentum()->set_alpha(-1);
+  EXPECT_EQ(MakeTrainer(Model(), config, Options()).status().message(),
+            "train config: onnx_momentum.alpha must not be negative, got -1");
+}
+
 }  // namespace
 }  // namespace reprise

@@ -68,7 +68,7 @@ HostTensors Reduced(const HostTensor& x, const Attrs& attrs,
     }
     if (!reduced[i] || attrs.Int("keepdims") != 0) out.push_back(kept[i]);
   }
-  HostTensor y = FromIndex(F32(kept), [&](const Dims& at) {
+  HostTensor y = FromIndex({x.type.dtype, kept}, [&](const Dims& at) {
     std::vector<double> list;
     ForEachIndex(inner, [&](const Dims& along) {
       Dims index = at;
@@ -105,6 +105,15 @@ OpCase Reduce(CaseRandom& random, std::string op,
   return c;
 }
 
+// Of integers too, one time in four; but for the extremes of nothing, which no
+// double holds.
+OpCase WithIntegers(CaseRandom& random, OpCase c) {
+  if (random.Int(0, 3) > 0 || c.in[0].num_elements() == 0) return c;
+  c.in[0].dtype = random.Pick<DType>({DType::kI32, DType::kI64});
+  c.ranges = {{-20, 20}};
+  return c;
+}
+
 }  // namespace
 
 OpCase SoftmaxCase(CaseRandom& random) {
@@ -116,11 +125,12 @@ OpCase LogSoftmaxCase(CaseRandom& random) {
 }
 
 OpCase ReduceSumCase(CaseRandom& random) {
-  return Reduce(random, "ReduceSum", [](const std::vector<double>& list) {
-    double sum = 0;
-    for (const double x : list) sum += x;
-    return sum;
-  });
+  return WithIntegers(
+      random, Reduce(random, "ReduceSum", [](const std::vector<double>& list) {
+        double sum = 0;
+        for (const double x : list) sum += x;
+        return sum;
+      }));
 }
 
 OpCase ReduceMeanCase(CaseRandom& random) {
@@ -132,11 +142,85 @@ OpCase ReduceMeanCase(CaseRandom& random) {
 }
 
 OpCase ReduceMaxCase(CaseRandom& random) {
-  return Reduce(random, "ReduceMax", [](const std::vector<double>& list) {
-    double largest = -std::numeric_limits<double>::infinity();
-    for (const double x : list) largest = std::max(largest, x);
-    return largest;
+  return WithIntegers(
+      random, Reduce(random, "ReduceMax", [](const std::vector<double>& list) {
+        double largest = -std::numeric_limits<double>::infinity();
+        for (const double x : list) largest = std::max(largest, x);
+        return largest;
+      }));
+}
+
+OpCase ReduceMinCase(CaseRandom& random) {
+  return WithIntegers(
+      random, Reduce(random, "ReduceMin", [](const std::vector<double>& list) {
+        double smallest = std::numeric_limits<double>::infinity();
+        for (const double x : list) smallest = std::min(smallest, x);
+        return smallest;
+      }));
+}
+
+OpCase ReduceProdCase(CaseRandom& random) {
+  OpCase c = Reduce(random, "ReduceProd", [](const std::vector<double>& list) {
+    double product = 1;
+    for (const double x : list) product *= x;
+    return product;
   });
+  // A product of a thousand of these is still of order one.
+  c.ranges = {{0.98, 1.02}};
+  c.tolerance = 2e-5;
+  c.gradient_tolerance = 1e-4;
+  return c;
+}
+
+OpCase ReduceL1Case(CaseRandom& random) {
+  return Reduce(random, "ReduceL1", [](const std::vector<double>& list) {
+    double sum = 0;
+    for (const double x : list) sum += std::abs(x);
+    return sum;
+  });
+}
+
+OpCase ReduceL2Case(CaseRandom& random) {
+  OpCase c = Reduce(random, "ReduceL2", [](const std::vector<double>& list) {
+    double sum = 0;
+    for (const double x : list) sum += x * x;
+    return std::sqrt(sum);
+  });
+  c.ranges = {{0.25, 2}};  // the norm of one element has a kink at 0
+  return c;
+}
+
+OpCase ReduceSumSquareCase(CaseRandom& random) {
+  return Reduce(random, "ReduceSumSquare", [](const std::vector<double>& list) {
+    double sum = 0;
+    for (const double x : list) sum += x * x;
+    return sum;
+  });
+}
+
+OpCase ReduceLogSumCase(CaseRandom& random) {
+  OpCase c =
+      Reduce(random, "ReduceLogSum", [](const std::vector<double>& list) {
+        double sum = 0;
+        for (const double x : list) sum += x;
+        return std::log(sum);
+      });
+  c.ranges = {{0.25, 2}};
+  return c;
+}
+
+OpCase ReduceLogSumExpCase(CaseRandom& random) {
+  OpCase c =
+      Reduce(random, "ReduceLogSumExp", [](const std::vector<double>& list) {
+        double largest = -std::numeric_limits<double>::infinity();
+        for (const double x : list) largest = std::max(largest, x);
+        if (list.empty()) return largest;
+        double sum = 0;
+        for (const double x : list) sum += std::exp(x - largest);
+        return largest + std::log(sum);
+      });
+  c.ranges = {random.Pick<ContentRange>({{-2, 2}, {-100, 100}})};
+  return c;
 }
 
 }  // namespace reprise

@@ -112,7 +112,7 @@ TEST(BinaryTest, OnlyAnOperandOfTheResultsSizeMayBeOverwritten) {
 TEST(BinaryTest, RefusesTypesThatDoNotGoTogether) {
   ExpectRefused("Add", {F32({2}), I32({2})}, {}, "f32[2] and i32[2]");
   ExpectRefused("Mul", {{DType::kBool, {2}}, {DType::kBool, {2}}}, {},
-                "one numeric type");
+                "one type that it takes");
   ExpectRefused("Sub", {F32({2, 3}), F32({2})}, {}, "[2,3]");
 }
 

@@ -1,50 +1,14 @@
 // What random cases do not show of Neg, Exp, Log, Sqrt, Square, Relu,
 // LeakyRelu, Elu, Sigmoid, Tanh and Gelu.
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
-#include <string>
-#include <vector>
 
 #include "gtest/gtest.h"
+#include "tests/ops/unary_checks.h"
 #include "tests/testing/op_harness.h"
 
 namespace reprise {
 namespace {
-
-constexpr double kInf = std::numeric_limits<double>::infinity();
-const double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-OpCase Case(const std::string& op, int64_t n, Attrs attrs = {}) {
-  OpCase c;
-  c.op = op;
-  c.in = {F32({n})};
-  c.attrs = std::move(attrs);
-  return c;
-}
-
-// Returns the operator's results on a list of numbers.
-std::vector<double> Apply(const std::string& op, std::vector<double> x,
-                          Attrs attrs = {}) {
-  const int64_t n = static_cast<int64_t>(x.size());
-  const HostTensors out =
-      RunOp(Case(op, n, std::move(attrs)), {{F32({n}), std::move(x)}});
-  return out.empty() ? std::vector<double>() : out[0].data;
-}
-
-void ExpectValues(const std::string& op, const std::vector<double>& x,
-                  const std::vector<double>& want, Attrs attrs = {}) {
-  const std::vector<double> got = Apply(op, x, std::move(attrs));
-  ASSERT_EQ(got.size(), want.size());
-  for (size_t i = 0; i < x.size(); ++i) {
-    if (std::isnan(want[i])) {
-      EXPECT_TRUE(std::isnan(got[i])) << op << "(" << x[i] << ") = " << got[i];
-    } else {
-      EXPECT_EQ(got[i], want[i]) << op << "(" << x[i] << ")";
-    }
-  }
-}
 
 TEST(PointwiseTest, LimitsAndNaNComeOutAsInMathematics) {
   ExpectValues("Exp", {0, kInf, -kInf, kNaN, 89, -110},
@@ -60,26 +24,6 @@ TEST(PointwiseTest, LimitsAndNaNComeOutAsInMathematics) {
                Attrs{{"alpha", 0.5f}});
   ExpectValues("Elu", {0, 3, -kInf, kNaN}, {0, 3, -1, kNaN});
   ExpectValues("Gelu", {0, 30, -30, kNaN}, {0, 30, 0, kNaN});
-}
-
-// The error of f in units of the last place of an f32, over a sweep.
-double LargestUlps(const std::string& op, double low, double high,
-                   double (*f)(double), Attrs attrs = {}) {
-  constexpr int kPoints = 40000;
-  std::vector<double> x;
-  for (int i = 0; i < kPoints; ++i) {
-    x.push_back(static_cast<float>(low + (high - low) * i / (kPoints - 1)));
-  }
-  const std::vector<double> y = Apply(op, x, std::move(attrs));
-  double largest = 0;
-  for (int i = 0; i < kPoints; ++i) {
-    const double want = f(x[i]);
-    int exponent;
-    std::frexp(want, &exponent);
-    const double ulp = std::ldexp(1.0, std::max(exponent, -125) - 24);
-    largest = std::max(largest, std::abs(y[i] - want) / ulp);
-  }
-  return largest;
 }
 
 // The functions are our own: 2 units is what a model's f32 arithmetic does not
@@ -106,31 +50,16 @@ TEST(PointwiseTest, ElementaryFunctionsAreWithinTwoUnitsOfTheLastPlace) {
       LargestUlps("Elu", -1e-3, 0, [](double x) { return std::expm1(x); }), 4);
 }
 
-// An element gets the same operations in a full vector and in the remainder: a
-// list read backwards gives the results backwards, whatever its length.
 TEST(PointwiseTest, AnElementsBitsDoNotDependOnItsPlace) {
   for (const char* op : {"Exp", "Log", "Sqrt", "Tanh", "Sigmoid", "Elu", "Gelu",
                          "Relu", "Square"}) {
-    for (const int n : {1, 15, 16, 17, 37, 67}) {
-      std::vector<double> x;
-      for (int i = 0; i < n; ++i) {
-        x.push_back(static_cast<float>(std::sin(1.0 + i) * 3));
-      }
-      const std::vector<double> y = Apply(op, x);
-      std::reverse(x.begin(), x.end());
-      std::vector<double> backwards = Apply(op, x);
-      std::reverse(backwards.begin(), backwards.end());
-      for (int i = 0; i < n; ++i) {
-        EXPECT_TRUE(y[i] == backwards[i] || std::isnan(y[i]))
-            << op << " of " << n << ", element " << i;
-      }
-    }
+    ExpectBitsDoNotDependOnPlace(op);
   }
 }
 
 TEST(PointwiseTest, ThreadsShareLongTensors) {
   // 2 threads from 65,536 elements on.
-  OpCase c = Case("Tanh", 70001);
+  OpCase c = VectorCase("Tanh", 70001);
   c.definition = [](const HostTensors& in, const Attrs&) {
     return HostTensors{
         MapElements(in[0], [](double x) { return std::tanh(x); })};
@@ -139,26 +68,27 @@ TEST(PointwiseTest, ThreadsShareLongTensors) {
 }
 
 TEST(PointwiseTest, GradientsKeepTheResultWhereItSuffices) {
-  EXPECT_EQ(KeptValues(Case("Relu", 3)), "y0");
-  EXPECT_EQ(KeptValues(Case("Tanh", 3)), "y0");
-  EXPECT_EQ(KeptValues(Case("Sigmoid", 3)), "y0");
-  EXPECT_EQ(KeptValues(Case("Exp", 3)), "y0");
-  EXPECT_EQ(KeptValues(Case("Sqrt", 3)), "y0");
-  EXPECT_EQ(KeptValues(Case("Elu", 3)), "y0");
-  EXPECT_EQ(KeptValues(Case("LeakyRelu", 3)), "y0");
+  EXPECT_EQ(KeptValues(VectorCase("Relu", 3)), "y0");
+  EXPECT_EQ(KeptValues(VectorCase("Tanh", 3)), "y0");
+  EXPECT_EQ(KeptValues(VectorCase("Sigmoid", 3)), "y0");
+  EXPECT_EQ(KeptValues(VectorCase("Exp", 3)), "y0");
+  EXPECT_EQ(KeptValues(VectorCase("Sqrt", 3)), "y0");
+  EXPECT_EQ(KeptValues(VectorCase("Elu", 3)), "y0");
+  EXPECT_EQ(KeptValues(VectorCase("LeakyRelu", 3)), "y0");
 }
 
 TEST(PointwiseTest, GradientsKeepTheOperandWhereTheResultDoesNotSuffice) {
-  EXPECT_EQ(KeptValues(Case("Square", 3)), "x0");
-  EXPECT_EQ(KeptValues(Case("Log", 3)), "x0");
-  EXPECT_EQ(KeptValues(Case("Gelu", 3)), "x0");
+  EXPECT_EQ(KeptValues(VectorCase("Square", 3)), "x0");
+  EXPECT_EQ(KeptValues(VectorCase("Log", 3)), "x0");
+  EXPECT_EQ(KeptValues(VectorCase("Gelu", 3)), "x0");
   // With a negative slope y's sign does not tell x's.
-  EXPECT_EQ(KeptValues(Case("LeakyRelu", 3, Attrs{{"alpha", -0.5f}})), "x0");
-  EXPECT_EQ(KeptValues(Case("Elu", 3, Attrs{{"alpha", -0.5f}})), "x0");
+  EXPECT_EQ(KeptValues(VectorCase("LeakyRelu", 3, Attrs{{"alpha", -0.5f}})),
+            "x0");
+  EXPECT_EQ(KeptValues(VectorCase("Elu", 3, Attrs{{"alpha", -0.5f}})), "x0");
 }
 
 TEST(PointwiseTest, LinearOperatorsKeepNothing) {
-  EXPECT_EQ(KeptValues(Case("Neg", 3)), "");
+  EXPECT_EQ(KeptValues(VectorCase("Neg", 3)), "");
 }
 
 TEST(PointwiseTest, RefusesWhatIsNotF32) {

@@ -1,4 +1,4 @@
-// What random cases do not show of ReduceSum, ReduceMean and ReduceMax.
+// What random cases do not show of the reductions.
 
 #include <cmath>
 #include <limits>
@@ -119,7 +119,119 @@ TEST(ReduceTest, RefusesBadAxesAndTypes) {
   ExpectRefused("ReduceSum", {F32({2, 3})}, Attrs{{"axes", Ints{2}}}, "2");
   ExpectRefused("ReduceMean", {F32({2, 3})}, Attrs{{"axes", Ints{1, -1}}},
                 "axis 1 twice in [1,-1]");
-  ExpectRefused("ReduceMax", {I64({2})}, {}, "must be f32, got i64[2]");
+  ExpectRefused("ReduceMean", {I64({2})}, {}, "must be f32, got i64[2]");
+  ExpectRefused("ReduceMax", {{DType::kBool, {2}}}, {},
+                "must be f32, got bool[2]");
+}
+
+// Every fold, over runs and over rows, long enough for partial results of two
+// threads.
+TEST(ReduceTest, FoldsAreSharedAmongThreads) {
+  struct Kind {
+    const char* op;
+    double (*add)(double total, double x);
+    double (*finish)(double total);
+    ContentRange range;
+  };
+  const auto same = [](double v) { return v; };
+  const auto root = [](double v) { return std::sqrt(v); };
+  const auto log = [](double v) { return std::log(v); };
+  for (const Kind& kind :
+       {Kind{"ReduceL1",
+             [](double t, double x) { return t + std::abs(x); },
+             same,
+             {-2, 2}},
+        Kind{"ReduceL2",
+             [](double t, double x) { return t + x * x; },
+             root,
+             {-2, 2}},
+        Kind{"ReduceSumSquare",
+             [](double t, double x) { return t + x * x; },
+             same,
+             {-2, 2}},
+        Kind{"ReduceLogSum",
+             [](double t, double x) { return t + x; },
+             log,
+             {0, 2}},
+        Kind{"ReduceLogSumExp",
+             [](double t, double x) { return t + std::exp(x); },
+             log,
+             {-2, 2}}}) {
+    for (const Dims& dims : {Dims{1, 150001}, Dims{3, 50001}, Dims{2, 40000}}) {
+      for (const int64_t axis : {0, 1}) {
+        OpCase c = Case(kind.op, dims, {axis});
+        c.ranges = {kind.range};
+        c.tolerance = 2e-5;
+        c.gradient = false;
+        c.definition = [kind, axis](const HostTensors& in, const Attrs&) {
+          const HostTensor& x = in[0];
+          const int64_t kept = x.type.dims[1 - axis];
+          HostTensor y{F32({kept}), std::vector<double>(kept, 0.0)};
+          int64_t at = 0;
+          ForEachIndex(x.type.dims, [&](const Dims& index) {
+            double& total = y.data[index[1 - axis]];
+            total = kind.add(total, x.data[at++]);
+          });
+          for (double& v : y.data) v = kind.finish(v);
+          return HostTensors{y};
+        };
+        CheckForward(c, /*seed=*/1);
+      }
+    }
+  }
+}
+
+TEST(ReduceTest, FoldsOfNothingAreTheirNeutralElements) {
+  struct Kind {
+    const char* op;
+    double want;
+  };
+  for (const Kind& kind :
+       {Kind{"ReduceMin", kInf}, Kind{"ReduceProd", 1}, Kind{"ReduceL1", 0},
+        Kind{"ReduceL2", 0}, Kind{"ReduceSumSquare", 0},
+        Kind{"ReduceLogSum", -kInf}, Kind{"ReduceLogSumExp", -kInf}}) {
+    const HostTensors y =
+        RunOp(Case(kind.op, {2, 0}, {1}), {{F32({2, 0}), {}}});
+    EXPECT_EQ(y[0].data, (std::vector<double>{kind.want, kind.want}))
+        << kind.op;
+  }
+}
+
+TEST(ReduceTest, ExponentialsNeitherOverflowNorVanish) {
+  const OpCase c = Case("ReduceLogSumExp", {4, 2}, {1});
+  const HostTensors y = RunOp(
+      c, {{F32({4, 2}), {1000, 1000, -1000, -1000, kInf, 0, -kInf, -kInf}}});
+  const double log_two = static_cast<float>(std::log(2.0));
+  EXPECT_FLOAT_EQ(y[0].data[0], 1000 + log_two);
+  EXPECT_FLOAT_EQ(y[0].data[1], -1000 + log_two);
+  EXPECT_EQ(y[0].data[2], kInf);
+  EXPECT_EQ(y[0].data[3], -kInf);
+}
+
+// Of [2, 0, 3] only the zero has others whose product is not 0; of [0, 0, 3]
+// none has.
+TEST(ReduceTest, AProductsGradientIsRightWhereElementsAreZero) {
+  const HostTensors grads = GradientsThroughGraph(
+      Case("ReduceProd", {3, 3}, {1}),
+      {{F32({3, 3}), {2, 0, 3, 0, 0, 3, 2, 4, 5}}}, {{F32({3}), {1, 1, 2}}});
+  EXPECT_EQ(grads[0].data, (std::vector<double>{0, 6, 0, 0, 0, 0, 40, 20, 16}));
+}
+
+TEST(ReduceTest, ANormsGradientAtZeroIsZero) {
+  const HostTensors grads = GradientsThroughGraph(Case("ReduceL2", {2, 2}, {1}),
+                                                  {{F32({2, 2}), {0, 0, 3, 4}}},
+                                                  {{F32({2}), {1, 5}}});
+  EXPECT_EQ(grads[0].data, (std::vector<double>{0, 0, 3, 4}));
+}
+
+TEST(ReduceTest, GradientsKeepNoMoreThanTheyRead) {
+  EXPECT_EQ(KeptValues(Case("ReduceLogSum", {2, 3}, {1})), "y0");
+  for (const char* op : {"ReduceL1", "ReduceSumSquare", "ReduceProd"}) {
+    EXPECT_EQ(KeptValues(Case(op, {2, 3}, {1})), "x0") << op;
+  }
+  for (const char* op : {"ReduceMin", "ReduceL2", "ReduceLogSumExp"}) {
+    EXPECT_EQ(KeptValues(Case(op, {2, 3}, {1})), "x0 y0") << op;
+  }
 }
 
 }  // namespace

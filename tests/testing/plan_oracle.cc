@@ -212,6 +212,9 @@ proto::TrainConfig ConfigOf(const std::string& optimizer, float lr) {
   if (optimizer == "adamw") config.mutable_adamw();
   if (optimizer == "adagrad") config.mutable_adagrad();
   if (optimizer == "rmsprop") config.mutable_rmsprop();
+  if (optimizer == "onnx_adam") config.mutable_onnx_adam();
+  if (optimizer == "onnx_adagrad") config.mutable_onnx_adagrad();
+  if (optimizer == "onnx_momentum") config.mutable_onnx_momentum();
   return config;
 }
 

@@ -45,7 +45,7 @@ std::vector<std::vector<char>> Snapshot(const Trainer& trainer,
                                         const Pass& pass, const char* arena);
 
 // A train config with one optimizer by name: sgd, momentum, adam, adamw,
-// adagrad or rmsprop.
+// adagrad, rmsprop, onnx_adam, onnx_adagrad or onnx_momentum.
 proto::TrainConfig ConfigOf(const std::string& optimizer, float lr);
 
 }  // namespace reprise

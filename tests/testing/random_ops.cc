@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/testing/random_rules.h"
 
 namespace reprise {
 namespace {
 
 using Dims = RandomPool::Dims;
 using Tensor = RandomPool::Tensor;
-using Rule = void (*)(RandomPool&);
 
 Dims Broadcast(Dims a, const Dims& b) {
   const size_t lead = a.size() - b.size();
@@ -511,8 +511,8 @@ void Exponential(RandomPool& g) {
   g.ApplyBounded("Exp", {a}, a.dims);
 }
 
-std::vector<Rule> Rules() {
-  return {
+std::vector<RandomRule> Rules() {
+  std::vector<RandomRule> rules = {
       [](RandomPool& g) { Binary(g, "Add"); },
       [](RandomPool& g) { Binary(g, "Sub"); },
       [](RandomPool& g) { Binary(g, "Mul"); },
@@ -579,6 +579,8 @@ std::vector<Rule> Rules() {
       [](RandomPool& g) { Expand(g); },
       [](RandomPool& g) { Cast(g); },
   };
+  for (const RandomRule rule : MathRules()) rules.push_back(rule);
+  return rules;
 }
 
 }  // namespace

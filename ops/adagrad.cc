@@ -1,0 +1,129 @@
+// Adagrad as ONNX defines it (ai.onnx.preview.training), a node of its own, and
+// OnnxAdagradUpdate, the same rule on parameters in training.
+//
+//   g  = G + norm_coefficient X
+//   H' = H + g^2
+//   X' = X - R / (1 + T decay_factor) g / (sqrt(H') + epsilon)
+//
+// T counts completed steps.
+// Tested by tests/ops/training_step_test.cc.
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "core/op.h"
+#include "ops/lib/simd.h"
+#include "ops/lib/training_step.h"
+#include "ops/lib/update.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/adagrad.cc"
+#include "hwy/foreach_target.h"  // after simd.h
+#include "ops/lib/update-inl.h"
+
+#ifndef OPS_ADAGRAD_RUN_
+#define OPS_ADAGRAD_RUN_
+namespace reprise {
+namespace {
+
+struct AdagradStepRun {
+  float decay = 0;
+  float epsilon = 0;
+  float step_size = 0;
+};
+
+}  // namespace
+}  // namespace reprise
+#endif  // OPS_ADAGRAD_RUN_
+
+HWY_BEFORE_NAMESPACE();
+namespace reprise {
+namespace HWY_NAMESPACE {
+
+void AdagradStepLoop(const UpdateOperands& o, const AdagradStepRun& run,
+                     int64_t begin, int64_t end) {
+  const DF d;
+  const VF scale = hn::Set(d, o.grad_scale);
+  const VF decay = hn::Set(d, run.decay);
+  const VF epsilon = hn::Set(d, run.epsilon);
+  const VF step_size = hn::Set(d, run.step_size);
+  ForEachVector(begin, end, [&](auto at) HWY_ATTR {
+    const VF old = at.Load(o.param);
+    const VF g = hn::MulAdd(decay, old, hn::Mul(scale, at.Load(o.grad)));
+    const VF h = hn::MulAdd(g, g, at.Load(o.slot[0]));
+    const VF root = hn::Add(hn::Sqrt(h), epsilon);
+    if (o.new_slot[0] != nullptr) at.Store(h, o.new_slot[0]);
+    if (o.new_param != nullptr) {
+      at.Store(hn::NegMulAdd(step_size, hn::Div(g, root), old), o.new_param);
+    }
+  });
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace reprise
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace reprise {
+
+HWY_EXPORT(AdagradStepLoop);
+
+namespace {
+
+AdagradStepRun RunOf(const Attrs& attrs, double decay,
+                     const UpdateOperands& operands) {
+  const double decay_factor = AsWritten(attrs.Float("decay_factor"));
+  AdagradStepRun run;
+  run.decay = static_cast<float>(decay);
+  run.epsilon = attrs.Float("epsilon");
+  run.step_size = static_cast<float>(
+      operands.lr / (1 + static_cast<double>(operands.step) * decay_factor));
+  return run;
+}
+
+StepRange Loop(const Attrs& attrs, const UpdateOperands& operands) {
+  const double decay = AsWritten(attrs.Float("norm_coefficient"));
+  return [run = RunOf(attrs, decay, operands)](const UpdateOperands& o,
+                                               int64_t begin, int64_t end) {
+    HWY_DYNAMIC_DISPATCH(AdagradStepLoop)(o, run, begin, end);
+  };
+}
+
+// The same on parameters in training; the coefficient of the norm is their
+// weight decay.
+absl::StatusOr<Kernel> BuildUpdate(const Signature& signature,
+                                   const OpEnv& env) {
+  const Attrs attrs = signature.attrs;
+  const double decay = AsWritten(attrs.Float("weight_decay"));
+  return UpdateKernel(
+      signature, env,
+      [attrs, decay](const UpdateOperands& operands) {
+        return RunOf(attrs, decay, operands);
+      },
+      [](const auto&... args) {
+        HWY_DYNAMIC_DISPATCH(AdagradStepLoop)(args...);
+      });
+}
+
+}  // namespace
+
+std::vector<OpDef> AdagradOps() {
+  const std::vector<AttrSpec> attrs = {AttrSpec("decay_factor", 0.0f),
+                                       AttrSpec("epsilon", 1e-6f)};
+  TrainingStepSpec spec;
+  spec.name = "Adagrad";
+  spec.num_slots = 1;
+  spec.attrs = attrs;
+  spec.attrs.emplace_back("norm_coefficient", 0.0f);
+  spec.flops_per_element = 8;
+  spec.loop = Loop;
+  OpDef update = UpdateOp("OnnxAdagradUpdate", /*num_slots=*/1,
+                          /*required_slots=*/1, attrs, /*flops=*/8);
+  update.build = BuildUpdate;
+  return {TrainingStepOp(std::move(spec)), update};
+}
+
+}  // namespace reprise
+#endif  // HWY_ONCE

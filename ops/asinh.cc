@@ -1,0 +1,67 @@
+// Asinh, y = ln(x + sqrt(x^2 + 1)).
+//
+//   dx = dy / sqrt(x^2 + 1)
+//
+// Tested by tests/ops/unary_test.cc.
+
+#include <utility>
+#include <vector>
+
+#include "core/op.h"
+#include "ops/lib/unary.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/asinh.cc"
+#include "ops/lib/simd.h"
+// simd.h stands before the loops.
+#include "hwy/foreach_target.h"
+#include "ops/lib/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace reprise {
+namespace HWY_NAMESPACE {
+
+void AsinhLoop(const float* x, float* y, int64_t n) {
+  Map(
+      n, y, [](DF d, VF x) HWY_ATTR { return SineHyperbolicInverse(d, x); }, x);
+}
+
+void AsinhGradLoop(const float* x, const float* dy, float* dx, int64_t n) {
+  Map(
+      n, dx,
+      [](DF d, VF x, VF dy) HWY_ATTR {
+        return hn::Div(dy, hn::Sqrt(hn::MulAdd(x, x, hn::Set(d, 1.0f))));
+      },
+      x, dy);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace reprise
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace reprise {
+namespace {
+
+HWY_EXPORT(AsinhLoop);
+HWY_EXPORT(AsinhGradLoop);
+
+}  // namespace
+
+std::vector<OpDef> AsinhOps() {
+  UnarySpec spec;
+  spec.name = "Asinh";
+  spec.flops_per_element = 30;
+  spec.loop = [](const float* x, float* y, int64_t n, const float*) {
+    HWY_DYNAMIC_DISPATCH(AsinhLoop)(x, y, n);
+  };
+  spec.grad_flops_per_element = 6;
+  spec.grad_loop = [](const float* x, const float* dy, float* dx, int64_t n,
+                      const float*) {
+    HWY_DYNAMIC_DISPATCH(AsinhGradLoop)(x, dy, dx, n);
+  };
+  return UnaryOps(std::move(spec));
+}
+
+}  // namespace reprise
+#endif  // HWY_ONCE

@@ -1,0 +1,69 @@
+// Atanh, y = ln((1 + x) / (1 - x)) / 2; infinite at 1 and -1, NaN beyond.
+//
+//   dx = dy / ((1 - x) (1 + x))
+//
+// Tested by tests/ops/unary_test.cc.
+
+#include <utility>
+#include <vector>
+
+#include "core/op.h"
+#include "ops/lib/unary.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/atanh.cc"
+#include "ops/lib/simd.h"
+// simd.h stands before the loops.
+#include "hwy/foreach_target.h"
+#include "ops/lib/math-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace reprise {
+namespace HWY_NAMESPACE {
+
+void AtanhLoop(const float* x, float* y, int64_t n) {
+  Map(
+      n, y, [](DF d, VF x) HWY_ATTR { return TangentHyperbolicInverse(d, x); },
+      x);
+}
+
+void AtanhGradLoop(const float* x, const float* dy, float* dx, int64_t n) {
+  Map(
+      n, dx,
+      [](DF d, VF x, VF dy) HWY_ATTR {
+        const VF one = hn::Set(d, 1.0f);
+        return hn::Div(dy, hn::Mul(hn::Sub(one, x), hn::Add(one, x)));
+      },
+      x, dy);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace reprise
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace reprise {
+namespace {
+
+HWY_EXPORT(AtanhLoop);
+HWY_EXPORT(AtanhGradLoop);
+
+}  // namespace
+
+std::vector<OpDef> AtanhOps() {
+  UnarySpec spec;
+  spec.name = "Atanh";
+  spec.flops_per_element = 30;
+  spec.loop = [](const float* x, float* y, int64_t n, const float*) {
+    HWY_DYNAMIC_DISPATCH(AtanhLoop)(x, y, n);
+  };
+  spec.grad_flops_per_element = 6;
+  spec.grad_loop = [](const float* x, const float* dy, float* dx, int64_t n,
+                      const float*) {
+    HWY_DYNAMIC_DISPATCH(AtanhGradLoop)(x, dy, dx, n);
+  };
+  return UnaryOps(std::move(spec));
+}
+
+}  // namespace reprise
+#endif  // HWY_ONCE

@@ -1,0 +1,48 @@
+// Floor, y = the largest whole number <= x. The gradient is zero.
+// Tested by tests/ops/unary_test.cc.
+
+#include <utility>
+#include <vector>
+
+#include "core/op.h"
+#include "ops/lib/unary.h"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "ops/floor.cc"
+#include "ops/lib/simd.h"
+// simd.h stands before the loops.
+#include "hwy/foreach_target.h"
+#include "ops/lib/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace reprise {
+namespace HWY_NAMESPACE {
+
+void FloorLoop(const float* x, float* y, int64_t n) {
+  Map(
+      n, y, [](DF, VF x) HWY_ATTR { return hn::Floor(x); }, x);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace reprise
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace reprise {
+namespace {
+
+HWY_EXPORT(FloorLoop);
+
+}  // namespace
+
+std::vector<OpDef> FloorOps() {
+  UnarySpec spec;
+  spec.name = "Floor";
+  spec.loop = [](const float* x, float* y, int64_t n, const float*) {
+    HWY_DYNAMIC_DISPATCH(FloorLoop)(x, y, n);
+  };
+  return UnaryOps(std::move(spec));
+}
+
+}  // namespace reprise
+#endif  // HWY_ONCE

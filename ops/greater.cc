@@ -1,0 +1,15 @@
+// Greater with broadcasting, y = a > b, BOOL. No gradient.
+// Tested by tests/ops/compare_test.cc.
+
+#include <vector>
+
+#include "core/op.h"
+#include "ops/lib/compare.h"
+
+namespace reprise {
+
+std::vector<OpDef> GreaterOps() {
+  return {CompareOp("Greater", Comparison::kLess, /*swapped=*/true)};
+}
+
+}  // namespace reprise

@@ -1,0 +1,13 @@
+// Less with broadcasting, y = a < b, BOOL. No gradient.
+// Tested by tests/ops/compare_test.cc.
+
+#include <vector>
+
+#include "core/op.h"
+#include "ops/lib/compare.h"
+
+namespace reprise {
+
+std::vector<OpDef> LessOps() { return {CompareOp("Less", Comparison::kLess)}; }
+
+}  // namespace reprise
