@@ -211,9 +211,11 @@ class Comparison:
         for peer in PEERS:
             variant = plain(self.model.name, peer)
             everybody[peer] = self.peer_gradients(variant)
-        rows = {name: agreement.difference(found, exact) for name, found in everybody.items()}
+        difference = agreement.difference
+        rows = {name: difference(found, exact) for name, found in everybody.items()}
+        ours = everybody["ours"]
         rows["ours"]["peers"] = {
-            peer: agreement.difference(everybody["ours"], everybody[peer]) for peer in PEERS
+            peer: difference(ours, everybody[peer]) for peer in PEERS
         }
         return rows
 

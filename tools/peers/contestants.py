@@ -74,21 +74,24 @@ class Worker:
             "threads": threads,
             "settings": dict(variant.settings),
         }
-        self.process = subprocess.Popen(
-            [python, str(WORKER), json.dumps(job)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=open(folder / "worker.log", "a"),
-            text=True,
-            env=environment(variant, threads),
-            preexec_fn=bind(threads),
-        )
+        self.log = folder / "worker.log"
+        with open(self.log, "a") as log:
+            self.process = subprocess.Popen(
+                [python, str(WORKER), json.dumps(job)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                env=environment(variant, threads),
+                preexec_fn=bind(threads),
+            )
         self.answer()
 
     def answer(self):
         line = self.process.stdout.readline()
         if not line:
-            raise RuntimeError("a worker died; its folder has worker.log")
+            code = self.process.wait()
+            raise RuntimeError(f"{self.log}: the worker ended with code {code}")
         return json.loads(line)
 
     def ask(self, command):
