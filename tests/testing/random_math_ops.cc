@@ -152,7 +152,7 @@ void ChannelNormalization(RandomPool& g) {
       g.Apply(op, {a, g.Parameter({c}, 0.5f, 1.5f), g.Parameter({c})}, a.dims);
   node.Float("epsilon", 0.1f);
   if (op == "GroupNormalization")
-    node.Int("num_groups", g.OneOf({int64_t{1}, c}));
+    node.Int("num_groups", g.OneOf<int64_t>({1, c}));
 }
 
 void RowNormalization(RandomPool& g) {
