@@ -2,8 +2,7 @@
 """Compares steps of training with PyTorch's and JAX's: time, memory, gradients.
 
     python3 -m venv VENV
-    VENV/bin/pip install numpy jax torch \\
-        --extra-index-url https://download.pytorch.org/whl/cpu
+    VENV/bin/pip install numpy jax torch
     bazel build //tools:reprise
     VENV/bin/python tools/compare_speed.py --reprise=bazel-bin/tools/reprise \\
         --models=mlp,gpt --threads=1,2 --results=results.json --out=tables.md
