@@ -1,5 +1,7 @@
 #include "core/checkpoint.h"
 
+#include <cstring>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -152,6 +154,43 @@ absl::Status LoadWeights(const std::string& path,
       Match(file, tensors, IsWeight, /*weights_only=*/true, differences);
   if (!differences.empty()) return Differs(differences);
   return ReadAll(file, transfers);
+}
+
+absl::Status CopyWeights(absl::Span<const TensorView> weights,
+                         absl::Span<const PersistentTensor> tensors,
+                         absl::string_view source) {
+  ErrorList differences(source);
+  std::map<absl::string_view, const TensorView*> given;
+  for (const TensorView& weight : weights) given[weight.name] = &weight;
+  std::vector<std::pair<const TensorView*, void*>> copies;
+  for (const PersistentTensor& tensor : tensors) {
+    if (!IsWeight(tensor.kind)) continue;
+    const auto it = given.find(tensor.name);
+    if (it == given.end()) {
+      differences.Add(absl::StrCat(Quote(tensor.name), " ",
+                                   ToString(tensor.type), " is not given"));
+      continue;
+    }
+    const TensorView* const weight = it->second;
+    given.erase(it);
+    if (weight->type != tensor.type) {
+      differences.Add(absl::StrCat(Quote(tensor.name), " is given as ",
+                                   ToString(weight->type), ", and is ",
+                                   ToString(tensor.type), " here"));
+      continue;
+    }
+    copies.emplace_back(weight, tensor.data);
+  }
+  for (const auto& [name, weight] : given) {
+    differences.Add(absl::StrCat(Quote(name), " ", ToString(weight->type),
+                                 " is given and unknown here"));
+  }
+  if (!differences.empty()) return Differs(differences);
+  for (const auto& [weight, data] : copies) {
+    const int64_t bytes = weight->type.bytes();
+    if (bytes > 0) std::memcpy(data, weight->data, bytes);
+  }
+  return absl::OkStatus();
 }
 
 absl::Status SaveCheckpoint(const std::string& path,

@@ -13,9 +13,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "core/graph.h"
 #include "core/load.h"
+#include "core/safetensors.h"
 #include "core/tensor_type.h"
 
 namespace reprise {
@@ -49,6 +51,14 @@ absl::Status SaveWeights(const std::string& path,
 //           unknown here. Nothing has been read then.
 absl::Status LoadWeights(const std::string& path,
                          absl::Span<const PersistentTensor> tensors);
+
+// Copies `weights` into the parameters and states among `tensors`.
+//
+//   source: named at the start of every error.
+//   errors: as LoadWeights.
+absl::Status CopyWeights(absl::Span<const TensorView> weights,
+                         absl::Span<const PersistentTensor> tensors,
+                         absl::string_view source);
 
 // Writes all of `tensors` but scalars, and `position`; the old file or the new
 // one stands, whole.

@@ -54,9 +54,9 @@ absl::Status TooMany(absl::string_view field) {
       "field '", field, "' has more than ", kMaxEntries, " entries"));
 }
 
-absl::Status TooManyElements() {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "more than ", kMaxElements, " messages and strings altogether"));
+absl::Status TooManyElements(int64_t most = kMaxElements) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("more than ", most, " messages and strings altogether"));
 }
 
 absl::Status TooDeep() {
@@ -67,7 +67,8 @@ absl::Status TooDeep() {
 // Walks binary content and judges it without building anything.
 class WireWalker {
  public:
-  explicit WireWalker(absl::string_view bytes) : bytes_(bytes) {}
+  WireWalker(absl::string_view bytes, const BinaryRules& rules)
+      : bytes_(bytes), rules_(rules) {}
 
   absl::Status Walk(const Descriptor& root) {
     const absl::Status status = WalkMessage(root, bytes_.size(), 1);
@@ -97,13 +98,40 @@ class WireWalker {
       }
       const int number = static_cast<int>(tag >> 3);
       const FieldDescriptor* field = type.FindFieldByNumber(number);
-      if (field == nullptr) {
+      const int wire_type = static_cast<int>(tag & 7);
+      if (field != nullptr) {
+        RETURN_IF_ERROR(WalkField(*field, wire_type, end, depth));
+      } else if (!rules_.skip_unknown_fields || number == 0 ||
+                 !SkipField(wire_type, end)) {
         return absl::InvalidArgumentError(
-            absl::StrCat("unknown field ", number, " in a ", type.name()));
+            absl::StrCat(rules_.skip_unknown_fields ? "broken" : "unknown",
+                         " field ", number, " in a ", type.name()));
       }
-      RETURN_IF_ERROR(WalkField(*field, static_cast<int>(tag & 7), end, depth));
     }
     return absl::OkStatus();
+  }
+
+  // Returns whether there is such a field before `end`; groups are none.
+  bool SkipField(int wire_type, size_t end) {
+    uint64_t size = 0;
+    switch (wire_type) {
+      case kVarint:
+        return ReadVarint(end, &size);
+      case kFixed64:
+        size = 8;
+        break;
+      case kFixed32:
+        size = 4;
+        break;
+      case kLengthDelimited:
+        if (!ReadVarint(end, &size)) return false;
+        break;
+      default:
+        return false;
+    }
+    if (size > end - at_) return false;
+    at_ += size;
+    return true;
   }
 
   absl::Status WalkField(const FieldDescriptor& field, int wire_type,
@@ -141,8 +169,8 @@ class WireWalker {
                                 " are left"));
     }
     if (wire_type == kLengthDelimited && !packed &&
-        ++num_elements_ > kMaxElements) {
-      return TooManyElements();
+        ++num_elements_ > rules_.max_elements) {
+      return TooManyElements(rules_.max_elements);
     }
     if (field.type() == FieldDescriptor::TYPE_MESSAGE) {
       return WalkMessage(*field.message_type(), at_ + size, depth + 1);
@@ -156,6 +184,7 @@ class WireWalker {
   }
 
   absl::string_view bytes_;
+  const BinaryRules& rules_;
   size_t at_ = 0;
   int64_t num_elements_ = 0;
   absl::flat_hash_map<int, int64_t> entries_;
@@ -256,10 +285,11 @@ absl::Status ParseText(absl::string_view text, absl::string_view source,
 }
 
 absl::Status ParseBinary(absl::string_view bytes, absl::string_view source,
-                         google::protobuf::Message& message) {
+                         google::protobuf::Message& message,
+                         const BinaryRules& rules) {
   ErrorList errors(source);
   absl::Status wire = CheckSize(bytes);
-  if (wire.ok()) wire = WireWalker(bytes).Walk(*message.GetDescriptor());
+  if (wire.ok()) wire = WireWalker(bytes, rules).Walk(*message.GetDescriptor());
   if (!wire.ok()) {
     errors.Add(wire.message());
     return errors.status();

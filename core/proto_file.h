@@ -29,6 +29,16 @@ inline constexpr int64_t kMaxEntries = 2'000'000;
 // Messages and strings in a file altogether.
 inline constexpr int64_t kMaxElements = 100'000'000;
 
+// What binary content of a foreign format is held to.
+struct BinaryRules {
+  // Fields that this program's description of the format lacks are passed
+  // over: they come from newer writers.
+  bool skip_unknown_fields = false;
+
+  // Messages and strings altogether.
+  int64_t max_elements = kMaxElements;
+};
+
 // Fills `message` from a file's content.
 //
 //   source: named at the start of every error.
@@ -36,7 +46,8 @@ inline constexpr int64_t kMaxElements = 100'000'000;
 absl::Status ParseText(absl::string_view text, absl::string_view source,
                        google::protobuf::Message& message);
 absl::Status ParseBinary(absl::string_view bytes, absl::string_view source,
-                         google::protobuf::Message& message);
+                         google::protobuf::Message& message,
+                         const BinaryRules& rules = {});
 
 // Fills `message` from the file `path`: text if the name ends in .textproto.
 //

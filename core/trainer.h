@@ -233,6 +233,12 @@ class Trainer {
   absl::Status SaveWeights(const std::string& path) const;
   absl::Status LoadWeights(const std::string& path);
 
+  // LoadWeights from memory.
+  //
+  //   source: named at the start of every error.
+  absl::Status SetWeights(absl::Span<const TensorView> weights,
+                          absl::string_view source);
+
   // Everything that a bit-equal continuation needs.
   absl::Status SaveCheckpoint(const std::string& path) const;
 

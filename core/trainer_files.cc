@@ -37,6 +37,11 @@ absl::Status Trainer::LoadWeights(const std::string& path) {
   return reprise::LoadWeights(path, Tensors());
 }
 
+absl::Status Trainer::SetWeights(absl::Span<const TensorView> weights,
+                                 absl::string_view source) {
+  return CopyWeights(weights, Tensors(), source);
+}
+
 absl::Status Trainer::SaveCheckpoint(const std::string& path) const {
   return reprise::SaveCheckpoint(path, Tensors(), Position());
 }

@@ -158,5 +158,33 @@ TEST(WeightsTest, EveryNameCountsInBothDirections) {
                          path, ": 'v' f32[] of the file is unknown here"));
 }
 
+TEST(WeightsTest, ComeFromMemoryAsFromAFile) {
+  Values values;
+  values.Clear();
+  const float w[] = {7, 8};
+  const int64_t count = 9;
+  const absl::Status status = CopyWeights(
+      {{"w", {DType::kF32, {2}}, w}, {"count", {DType::kI64, {}}, &count}},
+      values.tensors(), "here");
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(values.w, (std::vector<float>{7, 8}));
+  EXPECT_EQ(values.count, std::vector<int64_t>{9});
+}
+
+TEST(WeightsTest, FromMemoryEveryNameCountsInBothDirections) {
+  const float x = 1;
+  Values values;
+  const std::vector<float> before = values.w;
+  const absl::Status status =
+      CopyWeights({{"v", {DType::kF32, {}}, &x}, {"w", {DType::kF32, {}}, &x}},
+                  values.tensors(), "here");
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(status.message(),
+            "here: 'w' is given as f32[], and is f32[2] here\n"
+            "here: 'count' i64[] is not given\n"
+            "here: 'v' f32[] is given and unknown here");
+  EXPECT_EQ(values.w, before);
+}
+
 }  // namespace
 }  // namespace reprise

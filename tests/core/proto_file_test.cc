@@ -30,6 +30,46 @@ absl::Status Text(absl::string_view text) {
   return ParseText(text, "g.textproto", graph);
 }
 
+TEST(ParseBinaryTest, PassesOverUnknownFieldsOfForeignFormats) {
+  BinaryRules rules;
+  rules.skip_unknown_fields = true;
+  const auto parse = [&rules](absl::string_view bytes) {
+    proto::Graph graph;
+    return ParseBinary(bytes, "g.pb", graph, rules);
+  };
+  // Field 99 as a number, eight bytes, four bytes and text of one byte, each
+  // before the format's version.
+  for (const std::string& field : {std::string("\x98\x06\x01"),
+                                   std::string("\x99\x06"
+                                               "12345678"),
+                                   std::string("\x9d\x06"
+                                               "1234"),
+                                   std::string("\x9a\x06\x01x")}) {
+    EXPECT_TRUE(parse(absl::StrCat(field, "\x08\x01")).ok());
+    // Each of its prefixes breaks off within it.
+    for (size_t size = 1; size < field.size(); ++size) {
+      EXPECT_FALSE(parse(field.substr(0, size)).ok()) << size;
+    }
+  }
+  // A group, and the field number 0.
+  EXPECT_FALSE(parse("\x9b\x06\x9c\x06").ok());
+  EXPECT_FALSE(parse(absl::string_view("\x00\x01", 2)).ok());
+}
+
+TEST(ParseBinaryTest, CountsElementsOfForeignFormats) {
+  BinaryRules rules;
+  rules.max_elements = 3;
+  proto::Graph graph;
+  // Nodes (field 7) without content.
+  EXPECT_TRUE(
+      ParseBinary(Repeat(std::string("\x3a\x00", 2), 3), "g.pb", graph, rules)
+          .ok());
+  const absl::Status status =
+      ParseBinary(Repeat(std::string("\x3a\x00", 2), 4), "g.pb", graph, rules);
+  EXPECT_TRUE(absl::StrContains(status.message(), "more than 3 messages"))
+      << status;
+}
+
 // Field numbers of Graph: 1 format_version (varint), 2 name (string), 7 node
 // (message); of Node: 1 name. A tag is number << 3 | wire type.
 TEST(ParseBinaryTest, NamesByteFieldAndRule) {
