@@ -107,6 +107,14 @@ proto_lang_toolchain(
         targets = ["json"],
         version_header = "nlohmann/json.hpp",
     ),
+    # The wire format alone, for the importer.
+    "onnx": struct(
+        targets = ["onnx_proto"],
+        deps = ["@com_google_protobuf//:protobuf"],
+        linkopts = ["-lonnx_proto"],
+        defines = ["ONNX_ML=1"],
+        version_header = "onnx/onnx-ml.pb.h",
+    ),
     # oneDNN binds to the OpenMP runtime that comes first:
     # with clang that must be its own, so the runtime is named before it.
     "onednn": struct(
@@ -165,8 +173,9 @@ def _system_library_impl(ctx):
     root = ["package(default_visibility = [\"//visibility:public\"])"]
     packages = {}
 
-    root.append("cc_library(name = \"link\", hdrs = %r, linkopts = %r, deps = %r)" % (
+    root.append("cc_library(name = \"link\", hdrs = %r, defines = %r, linkopts = %r, deps = %r)" % (
         _version_header(ctx, getattr(library, "version_header", None)),
+        getattr(library, "defines", []),
         _linkopts(ctx, library),
         getattr(library, "deps", []),
     ))

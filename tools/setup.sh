@@ -12,7 +12,7 @@ packages=(
   bazel-bootstrap  # with a C++ compiler, Python and a Java runtime
   g++ python3 pkg-config
   libabsl-dev libdnnl-dev libhwy-dev libprotobuf-dev protobuf-compiler
-  libarchive-dev libbenchmark-dev libcli11-dev nlohmann-json3-dev zlib1g-dev
+  libarchive-dev libbenchmark-dev libcli11-dev libonnx-dev nlohmann-json3-dev zlib1g-dev
   libgmock-dev libgtest-dev
 )
 case "${1-}" in

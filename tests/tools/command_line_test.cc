@@ -42,7 +42,7 @@ void ExpectInputError(const std::vector<std::string>& args,
 TEST(CommandLineTest, EveryCommandHasHelp) {
   EXPECT_EQ(RunReprise({"--help"}).code, 0);
   for (const char* command : {"check", "residuals", "plan", "sweep", "run",
-                              "train", "eval", "bench"}) {
+                              "train", "eval", "bench", "import"}) {
     const CommandResult help = RunReprise({command, "--help"});
     EXPECT_EQ(help.code, 0) << command;
     EXPECT_TRUE(absl::StrContains(help.out, "MODEL")) << help.out;
@@ -65,7 +65,7 @@ TEST(CommandLineTest, WrongUsageExitsWithTwo) {
   ExpectUsageError({}, "subcommand");
   ExpectUsageError({"frobnicate"},
                    "no command 'frobnicate'; there are check residuals plan "
-                   "sweep run train eval bench calibrate zoo");
+                   "sweep run train eval bench calibrate zoo import");
   ExpectUsageError({"plan"}, "MODEL");
   ExpectUsageError({"plan", kLesson, "--frobnicate"}, "--frobnicate");
   ExpectUsageError({"plan", kLesson, "--budget=5 apples"},

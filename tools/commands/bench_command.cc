@@ -118,7 +118,8 @@ class BenchCommand : public Command {
   }
 
   absl::Status Run(const Console& console) override {
-    ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
+    ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
+    const proto::Graph& graph = source.graph;
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
     const std::unique_ptr<OpTable> ops = MakeOpTable();
     ASSIGN_OR_RETURN(const Graph model,
@@ -132,6 +133,7 @@ class BenchCommand : public Command {
     const PlanReport report = planned.reports.front();
     ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                      Trainer::Create(std::move(planned.plan)));
+    RETURN_IF_ERROR(source.SetWeights(*trainer));
     ASSIGN_OR_RETURN(Pass* const pass, trainer->Find(PlanMode::kTrain));
 
     // Runs one step of the optimizer; returns its nanoseconds, and adds those

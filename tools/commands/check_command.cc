@@ -146,7 +146,8 @@ class CheckCommand : public Command {
   }
 
   absl::Status Run(const Console& console) override {
-    ASSIGN_OR_RETURN(const proto::Graph proto, ReadGraphFile(model_.model));
+    ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
+    const proto::Graph& proto = source.graph;
     const std::unique_ptr<OpTable> ops = MakeOpTable();
     ASSIGN_OR_RETURN(const Graph graph,
                      LoadGraph(proto, *ops, model_.symbols(), model_.model));

@@ -39,6 +39,7 @@ std::vector<std::unique_ptr<Command>> MakeCommands() {
   commands.push_back(MakeBenchCommand());
   commands.push_back(MakeCalibrateCommand());
   commands.push_back(MakeZooCommand());
+  commands.push_back(MakeImportCommand());
   return commands;
 }
 

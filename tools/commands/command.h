@@ -44,6 +44,7 @@ std::unique_ptr<Command> MakeEvalCommand();
 std::unique_ptr<Command> MakeBenchCommand();
 std::unique_ptr<Command> MakeCalibrateCommand();
 std::unique_ptr<Command> MakeZooCommand();
+std::unique_ptr<Command> MakeImportCommand();
 
 struct Program {
   std::string name;

@@ -7,6 +7,7 @@
 #include "tools/commands/metrics_report.h"
 #include "tools/commands/report.h"
 #include "tools/commands/size.h"
+#include "tools/importer/onnx_file.h"
 #include "tools/training/batches.h"
 
 namespace reprise {
@@ -21,14 +22,21 @@ class EvalCommand : public Command {
   void AddOptions(CLI::App& app) override {
     model_.Add(app);
     data_.Add(app);
-    app.add_option("--load", load_, "Weights (safetensors)")->required();
+    app.add_option("--load", load_,
+                   "Weights (safetensors); needed unless the model is .onnx");
+    app.callback([this]() {
+      if (load_.empty() && !IsOnnxPath(model_.model)) {
+        throw CLI::RequiredError("--load");
+      }
+    });
     app.add_option("--seed", seed_, "Seed that drew the rows held out")
         ->transform(Seed());
     format_.Add(app);
   }
 
   absl::Status Run(const Console& console) override {
-    ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
+    ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
+    const proto::Graph& graph = source.graph;
     const std::unique_ptr<OpTable> ops = MakeOpTable();
     ASSIGN_OR_RETURN(const Graph model,
                      LoadGraph(graph, *ops, model_.symbols(), model_.model));
@@ -53,7 +61,8 @@ class EvalCommand : public Command {
     ASSIGN_OR_RETURN(
         const std::unique_ptr<Trainer> runner,
         MakeRunner(graph, PlanMode::kEvaluate, /*gradients=*/{}, options));
-    RETURN_IF_ERROR(runner->LoadWeights(load_));
+    RETURN_IF_ERROR(source.SetWeights(*runner));
+    if (!load_.empty()) RETURN_IF_ERROR(runner->LoadWeights(load_));
     BatchRunner batches(shape, dataset, *runner);
     ASSIGN_OR_RETURN(const Metrics metrics, batches.Evaluate(rows.InOrder()));
     if (format_.json()) {

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "core/status_macros.h"
 #include "tools/commands/size.h"
+#include "tools/importer/onnx_file.h"
 
 namespace reprise {
 namespace {
@@ -78,21 +79,35 @@ CLI::Validator Integer(int64_t low, int64_t high) {
 
 CLI::Validator Seed() { return IntegerIn<uint64_t>(0, UINT64_MAX); }
 
-void ModelFlags::Add(CLI::App& app) {
-  app.add_option("MODEL", model, "Graph file: .textproto or .pb")->required();
+void AddSymbolFlag(CLI::App& app, std::vector<std::string>& sets) {
   app.add_option("--set", sets, "Value of a symbol, e.g. --set batch=64")
       ->type_name("SYMBOL=N")
       ->check(CheckBinding)
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+void ModelFlags::Add(CLI::App& app) {
+  app.add_option("MODEL", model, "Graph file: .textproto, .pb or .onnx")
+      ->required();
+  AddSymbolFlag(app, sets);
   app.add_option("--threads", threads, "Threads; 0: one for each core")
       ->transform(Integer(0, 1024));
   app.add_flag("--no-fusion", no_fusion, "Keep every node a kernel of its own");
   app.add_option("--machine", machine,
                  "Speeds to estimate costs with, written by calibrate");
+  import.Add(app);
+}
+
+absl::StatusOr<ModelSource> ModelFlags::Read(const Console& console) const {
+  return ReadModel(model, import, SymbolsOf(sets), console);
 }
 
 Bindings ModelFlags::symbols() const {
+  return IsOnnxPath(model) ? Bindings() : SymbolsOf(sets);
+}
+
+Bindings SymbolsOf(const std::vector<std::string>& sets) {
   Bindings bindings;
   for (const std::string& set : sets) {
     const std::vector<std::string> parts = absl::StrSplit(set, '=');

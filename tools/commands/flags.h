@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/optional.h"
 #include "reprise.h"
+#include "tools/commands/model_source.h"
 
 namespace reprise {
 
@@ -38,15 +39,25 @@ CLI::Validator Seed();
 inline constexpr int64_t kMostSteps = int64_t{1'000'000'000'000'000};
 inline constexpr int64_t kMostEpochs = 1'000'000;
 
-// MODEL, --set, --threads, --no-fusion, --machine.
+// --set, as a list of "symbol=number", and what it says.
+void AddSymbolFlag(CLI::App& app, std::vector<std::string>& sets);
+Bindings SymbolsOf(const std::vector<std::string>& sets);
+
+// MODEL, --set, --threads, --no-fusion, --machine, and the flags of importing.
 struct ModelFlags {
   std::string model;
-  std::vector<std::string> sets;  // "symbol=number"
+  std::vector<std::string> sets;
+  ImportFlags import;
   int threads = 0;
   bool no_fusion = false;
   std::string machine;
 
   void Add(CLI::App& app);
+
+  // The model, with the weights that an ONNX file has. Of such a file the
+  // symbols are bound once it is read.
+  absl::StatusOr<ModelSource> Read(const Console& console) const;
+
   Bindings symbols() const;
 
   // errors: those of ReadMachine.

@@ -258,7 +258,8 @@ class PlanCommand : public Command {
     for (const std::string& file : {out_, html_, annotations_}) {
       RETURN_IF_ERROR(CheckWritable(file));
     }
-    ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
+    ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
+    const proto::Graph& graph = source.graph;
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
     ASSIGN_OR_RETURN(TrainerOptions options, model_.trainer_options());
     budget_.Apply(options);

@@ -23,7 +23,8 @@ class ResidualsCommand : public Command {
   }
 
   absl::Status Run(const Console& console) override {
-    ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
+    ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
+    const proto::Graph& graph = source.graph;
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
     ASSIGN_OR_RETURN(TrainerOptions options, model_.trainer_options());
     options.evaluate = false;

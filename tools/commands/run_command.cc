@@ -19,6 +19,7 @@
 #include "tools/commands/report.h"
 #include "tools/data/gzip.h"
 #include "tools/data/npy.h"
+#include "tools/data/pass_arrays.h"
 
 namespace reprise {
 namespace {
@@ -30,100 +31,6 @@ std::string CheckNameAndFile(const std::string& text) {
   const size_t at = text.find('=');
   if (at != std::string::npos && at > 0 && at + 1 < text.size()) return "";
   return absl::StrCat("'", text, "' is not NAME=FILE.npy");
-}
-
-// One result of a run.
-struct Result {
-  std::string name;
-  bool gradient = false;
-  Array array;
-};
-
-template <typename T>
-absl::StatusOr<absl::Span<char>> InputBytes(const std::string& name,
-                                            Pass& pass) {
-  ASSIGN_OR_RETURN(const absl::Span<T> elements, pass.Input<T>(name));
-  return absl::Span<char>(reinterpret_cast<char*>(elements.data()),
-                          elements.size() * sizeof(T));
-}
-
-absl::Status WriteInput(const std::string& name, const Array& array,
-                        Pass& pass) {
-  absl::StatusOr<absl::Span<char>> bytes;
-  switch (array.type.dtype) {
-    case DType::kF32:
-      bytes = InputBytes<float>(name, pass);
-      break;
-    case DType::kI32:
-      bytes = InputBytes<int32_t>(name, pass);
-      break;
-    case DType::kI64:
-      bytes = InputBytes<int64_t>(name, pass);
-      break;
-    case DType::kBool:
-      bytes = InputBytes<bool>(name, pass);
-      break;
-    default:
-      bytes = InputBytes<uint8_t>(name, pass);
-      break;
-  }
-  RETURN_IF_ERROR(bytes.status());
-  REPRISE_CHECK(bytes->size() == array.data.size());
-  std::copy(array.data.begin(), array.data.end(), bytes->begin());
-  return absl::OkStatus();
-}
-
-template <typename T>
-absl::StatusOr<std::string> OutputBytes(const std::string& name,
-                                        const Pass& pass) {
-  ASSIGN_OR_RETURN(const absl::Span<const T> elements, pass.Output<T>(name));
-  return std::string(reinterpret_cast<const char*>(elements.data()),
-                     elements.size() * sizeof(T));
-}
-
-absl::StatusOr<std::string> ReadOutput(const std::string& name, DType dtype,
-                                       const Pass& pass) {
-  switch (dtype) {
-    case DType::kF32:
-      return OutputBytes<float>(name, pass);
-    case DType::kI32:
-      return OutputBytes<int32_t>(name, pass);
-    case DType::kI64:
-      return OutputBytes<int64_t>(name, pass);
-    case DType::kBool:
-      return OutputBytes<bool>(name, pass);
-    default:
-      return OutputBytes<uint8_t>(name, pass);
-  }
-}
-
-// Returns outputs, losses and gradients of the last run, each once.
-absl::StatusOr<std::vector<Result>> ReadResults(const Pass& pass) {
-  const StepGraph& step = pass.planned().step;
-  std::vector<Result> results;
-  for (const StepResult& entry : step.results) {
-    Result result;
-    result.name = entry.name;
-    result.gradient = entry.kind == StepResult::Kind::kGradient;
-    if (entry.kind == StepResult::Kind::kTotalLoss) continue;
-    const bool known = std::any_of(
-        results.begin(), results.end(), [&result](const Result& other) {
-          return other.name == result.name && other.gradient == result.gradient;
-        });
-    if (known) continue;
-    result.array.type = step.graph.values[entry.value].type;
-    if (result.gradient) {
-      ASSIGN_OR_RETURN(const absl::Span<const float> gradient,
-                       pass.Gradient(entry.name));
-      result.array.data.assign(reinterpret_cast<const char*>(gradient.data()),
-                               gradient.size() * sizeof(float));
-    } else {
-      ASSIGN_OR_RETURN(result.array.data,
-                       ReadOutput(entry.name, result.array.type.dtype, pass));
-    }
-    results.push_back(std::move(result));
-  }
-  return results;
 }
 
 // Returns enough digits to tell float32 numbers apart. The sign of a NaN means
@@ -141,7 +48,7 @@ Json ElementJson(const Array& array, int64_t index) {
   return FloatText(element);
 }
 
-Json ResultJson(const Result& result) {
+Json ResultJson(const PassResult& result) {
   Json json = {{"name", result.name},
                {"gradient", result.gradient},
                {"type", ToString(result.array.type)}};
@@ -171,7 +78,7 @@ std::string Elements(const Array& array, int axis, int64_t first) {
   return absl::StrCat("[", absl::StrJoin(parts, ", "), "]");
 }
 
-std::string ResultText(const Result& result) {
+std::string ResultText(const PassResult& result) {
   const int64_t elements = result.array.type.num_elements();
   std::string text =
       absl::StrCat(result.gradient ? "gradient of " : "", result.name, " ",
@@ -194,7 +101,7 @@ std::string ResultText(const Result& result) {
 }
 
 // Returns a file's name for a result: what a path gives meaning to becomes _.
-std::string FileName(const Result& result) {
+std::string FileName(const PassResult& result) {
   std::string name =
       absl::StrCat(result.gradient ? "grad." : "", result.name, ".npy");
   std::replace(name.begin(), name.end(), '/', '_');
@@ -232,7 +139,8 @@ class RunCommand : public Command {
   }
 
   absl::Status Run(const Console& console) override {
-    ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
+    ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
+    const proto::Graph& graph = source.graph;
     RETURN_IF_ERROR(ReadInputs(graph));
     if (!out_dir_.empty()) RETURN_IF_ERROR(MakeFolder(out_dir_));
     ASSIGN_OR_RETURN(TrainerOptions options, model_.trainer_options());
@@ -244,6 +152,7 @@ class RunCommand : public Command {
     planned.plan.config.set_seed(seed_);
     ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> runner,
                      Trainer::Create(std::move(planned.plan)));
+    RETURN_IF_ERROR(source.SetWeights(*runner));
     if (!load_.empty()) RETURN_IF_ERROR(runner->LoadWeights(load_));
     ASSIGN_OR_RETURN(Pass* const pass, runner->Find(mode));
     for (const ValueId input : pass->planned().model.inputs) {
@@ -257,16 +166,17 @@ class RunCommand : public Command {
       RETURN_IF_ERROR(WriteInput(value.name, array, *pass));
     }
     RETURN_IF_ERROR(runner->Run(*pass));
-    ASSIGN_OR_RETURN(const std::vector<Result> results, ReadResults(*pass));
+    ASSIGN_OR_RETURN(const std::vector<PassResult> results, ReadResults(*pass));
     RETURN_IF_ERROR(WriteFiles(results));
     if (format_.json()) {
       Json json = {{"model", model_.model}, {"results", Json::array()}};
-      for (const Result& result : results) {
+      for (const PassResult& result : results) {
         json["results"].push_back(ResultJson(result));
       }
       console.out << Dump(json);
     } else {
-      for (const Result& result : results) console.out << ResultText(result);
+      for (const PassResult& result : results)
+        console.out << ResultText(result);
     }
     return absl::OkStatus();
   }
@@ -329,9 +239,9 @@ class RunCommand : public Command {
     return absl::OkStatus();
   }
 
-  absl::Status WriteFiles(const std::vector<Result>& results) const {
+  absl::Status WriteFiles(const std::vector<PassResult>& results) const {
     if (out_dir_.empty()) return absl::OkStatus();
-    for (const Result& result : results) {
+    for (const PassResult& result : results) {
       const std::string npy = ToNpy(result.array);
       RETURN_IF_ERROR(
           ReplaceFile(absl::StrCat(out_dir_, "/", FileName(result)), {npy}));

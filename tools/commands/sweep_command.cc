@@ -95,7 +95,8 @@ class SweepCommand : public Command {
 
   absl::Status Run(const Console& console) override {
     RETURN_IF_ERROR(CheckWritable(html_));
-    ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
+    ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
+    const proto::Graph& graph = source.graph;
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
     ASSIGN_OR_RETURN(const TrainerOptions options, model_.trainer_options());
     ASSIGN_OR_RETURN(

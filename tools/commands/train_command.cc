@@ -84,7 +84,8 @@ class TrainCommand : public Command {
   absl::Status Run(const Console& console) override {
     RETURN_IF_ERROR(CheckWritable(save_));
     RETURN_IF_ERROR(CheckWritable(checkpoint_));
-    ASSIGN_OR_RETURN(const proto::Graph graph, ReadGraphFile(model_.model));
+    ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
+    const proto::Graph& graph = source.graph;
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
     const std::unique_ptr<OpTable> ops = MakeOpTable();
     ASSIGN_OR_RETURN(const Graph model,
@@ -114,6 +115,7 @@ class TrainCommand : public Command {
     const PlanReport report = planned.reports.front();
     ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                      Trainer::Create(std::move(planned.plan)));
+    RETURN_IF_ERROR(source.SetWeights(*trainer));
     if (!load_.empty()) RETURN_IF_ERROR(trainer->LoadWeights(load_));
     if (!resume_.empty()) RETURN_IF_ERROR(trainer->Resume(resume_));
 

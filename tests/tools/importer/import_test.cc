@@ -1,0 +1,330 @@
+// What a model becomes: names, parameters, constants, symbols, functions, loss
+// and head.
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "gtest/gtest.h"
+#include "tests/tools/importer/onnx_builder.h"
+
+namespace reprise {
+namespace {
+
+const proto::Parameter* FindParameter(const proto::Graph& graph,
+                                      const std::string& name) {
+  for (const proto::Parameter& parameter : graph.parameter()) {
+    if (parameter.name() == name) return &parameter;
+  }
+  return nullptr;
+}
+
+bool IsTrained(const proto::Parameter& parameter) {
+  if (parameter.has_trainable()) return parameter.trainable();
+  return parameter.type().dtype() == proto::FLOAT32;
+}
+
+std::vector<std::string> Ops(const proto::Graph& graph) {
+  std::vector<std::string> ops;
+  for (const proto::Node& node : graph.node()) ops.push_back(node.op());
+  return ops;
+}
+
+// x [n, 4], two dense layers of 3 and 5.
+OnnxBuilder TwoLayers(const std::string& rows = "n") {
+  OnnxBuilder builder;
+  builder.Input("x", {rows, "4"})
+      .Floats("w1", {4, 3}, std::vector<float>(12, 0.5f))
+      .Floats("b1", {3}, {1, 2, 3})
+      .Floats("w2", {3, 5}, std::vector<float>(15, 0.25f))
+      .Floats("b2", {5}, {1, 2, 3, 4, 5})
+      .Output("y");
+  builder.Node("Gemm", {"x", "w1", "b1"}, {"h"});
+  builder.Node("Relu", {"h"}, {"r"});
+  builder.Node("Gemm", {"r", "w2", "b2"}, {"s"});
+  OnnxBuilder::Int(builder.Node("Softmax", {"s"}, {"y"}), "axis", 1);
+  return builder;
+}
+
+TEST(ImportTest, InitializersAreTrainedUnlessFrozen) {
+  OnnxBuilder builder = TwoLayers();
+  ImportOptions options;
+  options.freeze = {"w*"};
+  options.trainable = {"w2"};
+  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_FALSE(IsTrained(*FindParameter(imported->graph, "w1")));
+  EXPECT_TRUE(IsTrained(*FindParameter(imported->graph, "w2")));
+  EXPECT_TRUE(IsTrained(*FindParameter(imported->graph, "b1")));
+  EXPECT_EQ(imported->weights.size(), 4u);
+}
+
+TEST(ImportTest, StatisticsOfBatchNormalizationAreNotTrained) {
+  OnnxBuilder builder;
+  builder.Input("x", {"1", "2", "3", "3"})
+      .Floats("scale", {2}, {1, 1})
+      .Floats("bias", {2}, {0, 0})
+      .Floats("mean", {2}, {0, 0})
+      .Floats("var", {2}, {1, 1})
+      .Output("y");
+  builder.Node("BatchNormalization", {"x", "scale", "bias", "mean", "var"},
+               {"y"});
+  const absl::StatusOr<ImportedModel> imported = builder.Import();
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_TRUE(IsTrained(*FindParameter(imported->graph, "scale")));
+  EXPECT_FALSE(IsTrained(*FindParameter(imported->graph, "mean")));
+  EXPECT_FALSE(IsTrained(*FindParameter(imported->graph, "var")));
+}
+
+TEST(ImportTest, NamesAreMappedInjectively) {
+  OnnxBuilder builder;
+  builder.Input("a b", {"2"}).Input("a_b", {"2"}).Input("__c", {"2"});
+  builder.Input(std::string(300, 'd'), {"2"}).Output("y y");
+  builder.Node("Add", {"a b", "a_b"}, {"a?b"});
+  builder.Node("Add", {"a?b", "__c"}, {"e"});
+  builder.Node("Add", {"e", std::string(300, 'd')}, {"y y"});
+  const absl::StatusOr<ImportedModel> imported = builder.Import();
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->inputs[1], "a_b");
+  const std::set<std::string> inputs(imported->inputs.begin(),
+                                     imported->inputs.end());
+  EXPECT_EQ(inputs.size(), 4u);
+  // Five of six names changed: that of a_b and e did not.
+  EXPECT_EQ(imported->names.size(), 5u);
+  EXPECT_EQ(imported->names.at(imported->inputs[0]), "a b");
+  EXPECT_EQ(imported->names.at(imported->outputs[0]), "y y");
+}
+
+TEST(ImportTest, ShapeArithmeticIsFolded) {
+  // y = reshape(x, [size(x) / 2, 2]), by seven nodes.
+  OnnxBuilder builder;
+  builder.Input("x", {"2", "3", "4"}).Ints("two", {1}, {2}).Output("y");
+  builder.Node("Shape", {"x"}, {"s"});
+  OnnxBuilder::Int(builder.Node("ReduceProd", {"s"}, {"p"}), "keepdims", 1);
+  builder.Node("Div", {"p", "two"}, {"h"});
+  OnnxBuilder::Int(builder.Node("Concat", {"h", "two"}, {"t"}), "axis", 0);
+  builder.Node("Reshape", {"x", "t"}, {"y"});
+  const absl::StatusOr<ImportedModel> imported = builder.Import();
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  ASSERT_EQ(Ops(imported->graph), std::vector<std::string>{"Reshape"});
+  const proto::Attribute& shape = imported->graph.node(0).attribute(0);
+  EXPECT_EQ(shape.ints().v(0), 12);
+  EXPECT_EQ(shape.ints().v(1), 2);
+  EXPECT_EQ(imported->graph.parameter_size(), 0);
+}
+
+TEST(ImportTest, ANamedDimIsASymbol) {
+  OnnxBuilder builder = TwoLayers("n");
+  const absl::StatusOr<ImportedModel> imported = builder.Import();
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  ASSERT_EQ(imported->graph.symbol_size(), 1);
+  EXPECT_EQ(imported->graph.symbol(0).name(), "n");
+  EXPECT_EQ(imported->graph.input(0).type().dim(0).symbol(), "n");
+}
+
+// Exporters write flatten(x) as reshape(x, [shape(x)[0], -1]).
+OnnxBuilder Flattened(bool open) {
+  OnnxBuilder builder;
+  builder.Input("x", {"n", "3", "4"})
+      .Ints("zero", {1}, {0})
+      .Ints("rest", {1}, {open ? -1 : 12})
+      .Output("y");
+  builder.Node("Shape", {"x"}, {"s"});
+  builder.Node("Gather", {"s", "zero"}, {"rows"});
+  OnnxBuilder::Int(builder.Node("Concat", {"rows", "rest"}, {"t"}), "axis", 0);
+  builder.Node("Reshape", {"x", "t"}, {"y"});
+  return builder;
+}
+
+TEST(ImportTest, AShapeWithOneSymbolStaysOpen) {
+  OnnxBuilder builder = Flattened(/*open=*/false);
+  const absl::StatusOr<ImportedModel> imported = builder.Import();
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  ASSERT_EQ(imported->graph.symbol_size(), 1);
+  const std::unique_ptr<OpTable> ops = MakeOpTable();
+  const absl::StatusOr<Graph> graph =
+      LoadGraph(imported->graph, *ops, {{"n", 7}}, "m");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(ToString(graph->values[graph->outputs[0]].type), "f32[7,12]");
+}
+
+TEST(ImportTest, AShapeWithASymbolAndAnOpenDimTakesTheDimFromItsOperand) {
+  OnnxBuilder builder = Flattened(/*open=*/true);
+  const absl::StatusOr<ImportedModel> imported = builder.Import();
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  ASSERT_EQ(imported->graph.symbol_size(), 1);
+  const std::unique_ptr<OpTable> ops = MakeOpTable();
+  const absl::StatusOr<Graph> graph =
+      LoadGraph(imported->graph, *ops, {{"n", 7}}, "m");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(ToString(graph->values[graph->outputs[0]].type), "f32[7,12]");
+}
+
+TEST(ImportTest, ASymbolThatFixesShapesNeedsAValue) {
+  OnnxBuilder builder;
+  builder.Input("x", {"n"}).Input("z", {"1"}).Output("y");
+  builder.Node("Shape", {"x"}, {"s"});
+  builder.Node("Expand", {"z", "s"}, {"y"});
+  const absl::StatusOr<ImportedModel> refused = builder.Import();
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("--set n=N"), std::string::npos)
+      << refused.status();
+  ImportOptions options;
+  options.symbols = {{"n", 5}};
+  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->graph.symbol_size(), 0);
+  EXPECT_EQ(imported->graph.input(0).type().dim(0).value(), 5);
+  EXPECT_EQ(imported->notes.size(), 1u);
+}
+
+TEST(ImportTest, ADimThatNoInputHasCannotBeSet) {
+  OnnxBuilder builder = TwoLayers();
+  ImportOptions options;
+  options.symbols = {{"m", 5}};
+  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
+  ASSERT_FALSE(imported.ok());
+  EXPECT_NE(imported.status().message().find("'m'"), std::string::npos);
+}
+
+TEST(ImportTest, BoundInputsBecomeConstants) {
+  OnnxBuilder builder;
+  builder.Input("x", {"2", "3"})
+      .Input("shape", {"2"}, onnx::TensorProto::INT64)
+      .Output("y");
+  builder.Node("Reshape", {"x", "shape"}, {"y"});
+  Array shape;
+  shape.type = {DType::kI64, {2}};
+  const int64_t numbers[] = {3, 2};
+  shape.data.assign(reinterpret_cast<const char*>(numbers), sizeof(numbers));
+  ImportOptions options;
+  options.bind = {{"shape", shape}};
+  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->graph.input_size(), 1);
+  EXPECT_EQ(imported->inputs, (std::vector<std::string>{"x", ""}));
+  options.bind["nobody"] = shape;
+  EXPECT_FALSE(builder.Import(options).ok());
+}
+
+TEST(ImportTest, WhatNoOutputReadsIsLeftOut) {
+  OnnxBuilder builder;
+  builder.Input("x", {"2"}).Floats("w", {2}, {1, 2}).Output("y");
+  builder.Node("Relu", {"x"}, {"y"});
+  builder.Node("Add", {"x", "w"}, {"z"});
+  const absl::StatusOr<ImportedModel> imported = builder.Import();
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(Ops(imported->graph), std::vector<std::string>{"Relu"});
+  EXPECT_TRUE(imported->weights.empty());
+}
+
+TEST(ImportTest, FunctionsAreInlined) {
+  // twice(a; k) = leaky_relu(a; alpha = k) + a, called within a call.
+  OnnxBuilder builder;
+  builder.Input("x", {"2"}).Output("y");
+  onnx::NodeProto& call = builder.Node("Outer", {"x"}, {"y"});
+  call.set_domain("mine");
+  OnnxBuilder::Float(call, "k", 0.5f);
+  onnx::OperatorSetIdProto& set = *builder.model().add_opset_import();
+  set.set_domain("mine");
+  set.set_version(1);
+  const auto refer = [](onnx::NodeProto& node, const char* name) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_ref_attr_name("k");
+    attribute.set_type(onnx::AttributeProto::FLOAT);
+  };
+  onnx::FunctionProto& outer = *builder.model().add_functions();
+  outer.set_name("Outer");
+  outer.set_domain("mine");
+  outer.add_input("a");
+  outer.add_output("b");
+  outer.add_attribute("k");
+  onnx::NodeProto& inner_call = *outer.add_node();
+  inner_call.set_op_type("Inner");
+  inner_call.set_domain("mine");
+  inner_call.add_input("a");
+  inner_call.add_output("b");
+  refer(inner_call, "k");
+  onnx::FunctionProto& inner = *builder.model().add_functions();
+  inner.set_name("Inner");
+  inner.set_domain("mine");
+  inner.add_input("a");
+  inner.add_output("b");
+  inner.add_attribute("k");
+  onnx::NodeProto& relu = *inner.add_node();
+  relu.set_op_type("LeakyRelu");
+  relu.add_input("a");
+  relu.add_output("t");
+  refer(relu, "alpha");
+  onnx::NodeProto& add = *inner.add_node();
+  add.set_op_type("Add");
+  add.add_input("t");
+  add.add_input("a");
+  add.add_output("b");
+  const absl::StatusOr<ImportedModel> imported = builder.Import();
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(Ops(imported->graph),
+            (std::vector<std::string>{"LeakyRelu", "Add"}));
+  EXPECT_EQ(imported->graph.node(0).attribute(0).f(), 0.5f);
+}
+
+TEST(ImportTest, ACrossEntropyReadsWhatGoesIntoTheLastSoftmax) {
+  OnnxBuilder builder = TwoLayers();
+  ImportOptions options;
+  options.loss = "softmax_cross_entropy";
+  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const proto::Graph& graph = imported->graph;
+  const proto::Node& loss = graph.node(graph.node_size() - 1);
+  EXPECT_EQ(loss.op(), "SoftmaxCrossEntropyLoss");
+  EXPECT_EQ(loss.input(0), "s");
+  EXPECT_EQ(graph.loss(0).value(), loss.output(0));
+  EXPECT_EQ(graph.input(1).name(), "label");
+  EXPECT_EQ(graph.input(1).type().dim(0).symbol(), "n");
+}
+
+TEST(ImportTest, AMeanSquaredErrorWantsATargetLikeTheOutput) {
+  OnnxBuilder builder = TwoLayers("6");
+  ImportOptions options;
+  options.loss = "mse";
+  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_EQ(imported->graph.input(1).type().dim_size(), 2);
+}
+
+TEST(ImportTest, ANewHeadReplacesTheLastDenseLayer) {
+  OnnxBuilder builder = TwoLayers("6");
+  ImportOptions options;
+  options.head = 2;
+  options.freeze = {"*"};
+  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const proto::Parameter& w2 = *FindParameter(imported->graph, "w2");
+  EXPECT_EQ(w2.type().dim(0).value(), 3);
+  EXPECT_EQ(w2.type().dim(1).value(), 2);
+  EXPECT_TRUE(IsTrained(w2));
+  EXPECT_EQ(FindParameter(imported->graph, "b2")->type().dim(0).value(), 2);
+  EXPECT_FALSE(IsTrained(*FindParameter(imported->graph, "w1")));
+  for (const NamedArray& weight : imported->weights) {
+    if (weight.name == "w2") {
+      EXPECT_NE(ElementAsDouble(weight.array, 0), 0.25);
+    } else if (weight.name == "w1") {
+      EXPECT_EQ(ElementAsDouble(weight.array, 0), 0.5);
+    }
+  }
+}
+
+TEST(ImportTest, AModelWithoutADenseLayerHasNoHead) {
+  OnnxBuilder builder;
+  builder.Input("x", {"2"}).Output("y");
+  builder.Node("Relu", {"x"}, {"y"});
+  ImportOptions options;
+  options.head = 2;
+  EXPECT_FALSE(builder.Import(options).ok());
+}
+
+}  // namespace
+}  // namespace reprise

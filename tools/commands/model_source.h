@@ -1,0 +1,60 @@
+// The model that a command is given: a graph file, or an ONNX file, which is
+// imported on the way.
+
+#ifndef TOOLS_COMMANDS_MODEL_SOURCE_H_
+#define TOOLS_COMMANDS_MODEL_SOURCE_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "core/trainer.h"
+#include "tools/commands/command.h"
+#include "tools/importer/importer.h"
+
+namespace reprise {
+
+// --bind, --freeze, --trainable, --loss, --head.
+struct ImportFlags {
+  std::vector<std::string> binds;  // "INPUT=FILE"
+  std::vector<std::string> freeze;
+  std::vector<std::string> trainable;
+  std::string loss;
+  int64_t head = 0;
+
+  void Add(CLI::App& app);
+
+  // Whether any of them is given.
+  bool given() const;
+
+  // Reads the files of --bind: .npy, or .pb as ONNX's test data are.
+  absl::StatusOr<ImportOptions> Read(const Bindings& symbols) const;
+};
+
+// A graph, and the weights that come with it.
+struct ModelSource {
+  std::string path;
+  proto::Graph graph;
+  std::vector<NamedArray> weights;  // of an ONNX file
+  bool imported = false;
+
+  // Gives the weights that came with the model to a trainer of it.
+  absl::Status SetWeights(Trainer& trainer) const;
+};
+
+// Reads a graph file, or imports an ONNX file and notes on `console.err` what
+// was decided.
+//
+//   errors: those of ReadGraphFile and ImportFile; InvalidArgument for import
+//           flags where nothing is imported.
+absl::StatusOr<ModelSource> ReadModel(const std::string& path,
+                                      const ImportFlags& flags,
+                                      const Bindings& symbols,
+                                      const Console& console);
+
+}  // namespace reprise
+
+#endif  // TOOLS_COMMANDS_MODEL_SOURCE_H_
