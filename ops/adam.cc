@@ -129,8 +129,10 @@ absl::StatusOr<Kernel> BuildUpdate(const Signature& signature,
       [attrs, decay](const UpdateOperands& operands) {
         return RunOf(attrs, decay, operands);
       },
-      [](const auto&... args) { HWY_DYNAMIC_DISPATCH(AdamStepLoop)
-                                (args...); });
+      [](const auto&... args) {
+        HWY_DYNAMIC_DISPATCH(AdamStepLoop)
+        (args...);
+      });
 }
 
 }  // namespace
