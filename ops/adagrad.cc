@@ -12,7 +12,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "core/op.h"
 #include "ops/lib/simd.h"
 #include "ops/lib/training_step.h"
@@ -83,46 +82,18 @@ AdagradStepRun RunOf(const Attrs& attrs, double decay,
   return run;
 }
 
-StepRange Loop(const Attrs& attrs, const UpdateOperands& operands) {
-  const double decay = AsWritten(attrs.Float("norm_coefficient"));
-  return [run = RunOf(attrs, decay, operands)](const UpdateOperands& o,
-                                               int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(AdagradStepLoop)(o, run, begin, end);
-  };
-}
-
-// The same on parameters in training; the coefficient of the norm is their
-// weight decay.
-absl::StatusOr<Kernel> BuildUpdate(const Signature& signature,
-                                   const OpEnv& env) {
-  const Attrs attrs = signature.attrs;
-  const double decay = AsWritten(attrs.Float("weight_decay"));
-  return UpdateKernel(
-      signature, env,
-      [attrs, decay](const UpdateOperands& operands) {
-        return RunOf(attrs, decay, operands);
-      },
-      [](const auto&... args) {
-        HWY_DYNAMIC_DISPATCH(AdagradStepLoop)(args...);
-      });
-}
-
 }  // namespace
 
 std::vector<OpDef> AdagradOps() {
-  const std::vector<AttrSpec> attrs = {AttrSpec("decay_factor", 0.0f),
-                                       AttrSpec("epsilon", 1e-6f)};
   TrainingStepSpec spec;
   spec.name = "Adagrad";
   spec.num_slots = 1;
-  spec.attrs = attrs;
-  spec.attrs.emplace_back("norm_coefficient", 0.0f);
+  spec.attrs = {AttrSpec("decay_factor", 0.0f), AttrSpec("epsilon", 1e-6f)};
   spec.flops_per_element = 8;
-  spec.loop = Loop;
-  OpDef update = UpdateOp("OnnxAdagradUpdate", /*num_slots=*/1,
-                          /*required_slots=*/1, attrs, /*flops=*/8);
-  update.build = BuildUpdate;
-  return {TrainingStepOp(std::move(spec)), update};
+  return TrainingStepOps(std::move(spec), "OnnxAdagradUpdate", RunOf,
+                         [](const auto&... args) {
+                           HWY_DYNAMIC_DISPATCH(AdagradStepLoop)(args...);
+                         });
 }
 
 }  // namespace reprise

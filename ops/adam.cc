@@ -16,7 +16,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "core/op.h"
 #include "ops/lib/simd.h"
 #include "ops/lib/training_step.h"
@@ -110,48 +109,20 @@ AdamStepRun RunOf(const Attrs& attrs, double decay,
   return run;
 }
 
-StepRange Loop(const Attrs& attrs, const UpdateOperands& operands) {
-  const double decay = AsWritten(attrs.Float("norm_coefficient"));
-  return [run = RunOf(attrs, decay, operands)](const UpdateOperands& o,
-                                               int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(AdamStepLoop)(o, run, begin, end);
-  };
-}
-
-// The same on parameters in training; the coefficient of the norm is their
-// weight decay.
-absl::StatusOr<Kernel> BuildUpdate(const Signature& signature,
-                                   const OpEnv& env) {
-  const Attrs attrs = signature.attrs;
-  const double decay = AsWritten(attrs.Float("weight_decay"));
-  return UpdateKernel(
-      signature, env,
-      [attrs, decay](const UpdateOperands& operands) {
-        return RunOf(attrs, decay, operands);
-      },
-      [](const auto&... args) {
-        HWY_DYNAMIC_DISPATCH(AdamStepLoop)
-        (args...);
-      });
-}
-
 }  // namespace
 
 std::vector<OpDef> AdamOps() {
-  const std::vector<AttrSpec> attrs = {
-      AttrSpec("alpha", 0.9f), AttrSpec("beta", 0.999f),
-      AttrSpec("epsilon", 1e-6f), AttrSpec("norm_coefficient_post", 0.0f)};
   TrainingStepSpec spec;
   spec.name = "Adam";
   spec.num_slots = 2;
-  spec.attrs = attrs;
-  spec.attrs.emplace_back("norm_coefficient", 0.0f);
+  spec.attrs = {AttrSpec("alpha", 0.9f), AttrSpec("beta", 0.999f),
+                AttrSpec("epsilon", 1e-6f),
+                AttrSpec("norm_coefficient_post", 0.0f)};
   spec.flops_per_element = 16;
-  spec.loop = Loop;
-  OpDef update = UpdateOp("OnnxAdamUpdate", /*num_slots=*/2,
-                          /*required_slots=*/2, attrs, /*flops=*/16);
-  update.build = BuildUpdate;
-  return {TrainingStepOp(std::move(spec)), update};
+  return TrainingStepOps(std::move(spec), "OnnxAdamUpdate", RunOf,
+                         [](const auto&... args) {
+                           HWY_DYNAMIC_DISPATCH(AdamStepLoop)(args...);
+                         });
 }
 
 }  // namespace reprise

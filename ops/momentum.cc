@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "core/op.h"
 #include "ops/lib/infer.h"
 #include "ops/lib/simd.h"
@@ -102,48 +102,20 @@ absl::Status Judge(const Attrs& attrs) {
                  mode, "\"");
 }
 
-StepRange Loop(const Attrs& attrs, const UpdateOperands& operands) {
-  const double decay = AsWritten(attrs.Float("norm_coefficient"));
-  return [run = RunOf(attrs, decay, operands)](const UpdateOperands& o,
-                                               int64_t begin, int64_t end) {
-    HWY_DYNAMIC_DISPATCH(MomentumStepLoop)(o, run, begin, end);
-  };
-}
-
-// The same on parameters in training; the coefficient of the norm is their
-// weight decay.
-absl::StatusOr<Kernel> BuildUpdate(const Signature& signature,
-                                   const OpEnv& env) {
-  const Attrs attrs = signature.attrs;
-  const double decay = AsWritten(attrs.Float("weight_decay"));
-  return UpdateKernel(
-      signature, env,
-      [attrs, decay](const UpdateOperands& operands) {
-        return RunOf(attrs, decay, operands);
-      },
-      [](const auto&... args) {
-        HWY_DYNAMIC_DISPATCH(MomentumStepLoop)(args...);
-      });
-}
-
 }  // namespace
 
 std::vector<OpDef> MomentumOps() {
-  const std::vector<AttrSpec> attrs = {
-      AttrSpec("alpha", 0.9f), AttrSpec("beta", 1.0f),
-      AttrSpec("mode", std::string("standard"))};
   TrainingStepSpec spec;
   spec.name = "Momentum";
   spec.num_slots = 1;
-  spec.attrs = attrs;
-  spec.attrs.emplace_back("norm_coefficient", 0.0f);
+  spec.attrs = {AttrSpec("alpha", 0.9f), AttrSpec("beta", 1.0f),
+                AttrSpec("mode", std::string("standard"))};
   spec.judge = Judge;
   spec.flops_per_element = 8;
-  spec.loop = Loop;
-  OpDef update = UpdateOp("OnnxMomentumUpdate", /*num_slots=*/1,
-                          /*required_slots=*/1, attrs, /*flops=*/8);
-  update.build = BuildUpdate;
-  return {TrainingStepOp(std::move(spec)), update};
+  return TrainingStepOps(std::move(spec), "OnnxMomentumUpdate", RunOf,
+                         [](const auto&... args) {
+                           HWY_DYNAMIC_DISPATCH(MomentumStepLoop)(args...);
+                         });
 }
 
 }  // namespace reprise

@@ -7,9 +7,11 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "core/op.h"
 #include "ops/lib/update.h"
 
@@ -33,6 +35,42 @@ struct TrainingStepSpec {
 // i64), X.., G.., first slots.., second slots..; results X'.., slots'.. . It
 // has no gradient.
 OpDef TrainingStepOp(TrainingStepSpec spec);
+
+// Returns that operator with the attribute norm_coefficient, and `update`, the
+// same rule on parameters in training, where weight_decay stands for it.
+//
+//   spec:   without a loop.
+//   run_of: (attrs, decay, operands) -> what a run of the loop needs.
+//   loop:   (operands, run, begin, end).
+template <class RunOf, class Loop>
+std::vector<OpDef> TrainingStepOps(TrainingStepSpec spec, std::string update,
+                                   RunOf run_of, Loop loop) {
+  OpDef in_training = UpdateOp(std::move(update), spec.num_slots,
+                               /*required_slots=*/spec.num_slots, spec.attrs,
+                               spec.flops_per_element);
+  in_training.build = [run_of, loop](
+                          const Signature& signature,
+                          const OpEnv& env) -> absl::StatusOr<Kernel> {
+    const Attrs attrs = signature.attrs;
+    const double decay = AsWritten(attrs.Float("weight_decay"));
+    return UpdateKernel(
+        signature, env,
+        [attrs, decay, run_of](const UpdateOperands& operands) {
+          return run_of(attrs, decay, operands);
+        },
+        loop);
+  };
+  spec.attrs.emplace_back("norm_coefficient", 0.0f);
+  spec.loop = [run_of, loop](const Attrs& attrs,
+                             const UpdateOperands& operands) -> StepRange {
+    const double decay = AsWritten(attrs.Float("norm_coefficient"));
+    return [run = run_of(attrs, decay, operands), loop](
+               const UpdateOperands& o, int64_t begin, int64_t end) {
+      loop(o, run, begin, end);
+    };
+  };
+  return {TrainingStepOp(std::move(spec)), std::move(in_training)};
+}
 
 }  // namespace reprise
 

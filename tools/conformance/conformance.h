@@ -28,7 +28,8 @@ struct ConformanceResult {
   Outcome outcome = Outcome::kPassed;
 
   // Why it failed, with the largest error, or what is not supported; of a test
-  // that passed: what it was held to instead of the outputs, or nothing.
+  // that passed: what it was held to instead of the outputs, why gradients were
+  // not compared, or nothing.
   std::string detail;
 
   bool gradients_compared = false;

@@ -210,9 +210,13 @@ absl::StatusOr<std::vector<Array>> FoldSlice(const FoldArgs& args) {
   Dims dims = args.in[0]->type.dims;
   Dims strides = StridesOf(dims);
   int64_t base = 0;
+  std::vector<bool> sliced(dims.size(), false);
   for (size_t i = 0; i < axes.size(); ++i) {
     ASSIGN_OR_RETURN(const int a,
                      NormalizeAxis(axes[i], args.in[0]->type.rank(), "Slice"));
+    // An axis that is named twice would leave the operand.
+    if (sliced[a]) return Left();
+    sliced[a] = true;
     const int64_t n = args.in[0]->type.dims[a];
     const int64_t step = steps[i];
     if (step == 0 || step == INT64_MIN) return Left();

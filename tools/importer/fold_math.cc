@@ -349,7 +349,8 @@ absl::StatusOr<std::vector<Array>> RangeOf(const Array& start,
   const double count =
       std::ceil((ElementAsDouble(limit, 0) - ElementAsDouble(start, 0)) / step);
   if (!(count <= static_cast<double>(most_elements))) return Left();
-  const int64_t n = std::max<int64_t>(0, static_cast<int64_t>(count));
+  // Compared as it is: no integer may hold what is far below 0.
+  const int64_t n = count > 0 ? static_cast<int64_t>(count) : 0;
   ASSIGN_OR_RETURN(Array y, NewArray(start.type.dtype, {n}, most_elements));
   for (int64_t i = 0; i < n; ++i) {
     if (floats) {

@@ -2,6 +2,7 @@
 // computed here or become nodes of the graph.
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -307,8 +308,15 @@ absl::Status GraphImporter::SetFilled(ImportId output, TensorType type,
   Array array;
   array.type = std::move(type);
   const int64_t n = array.type.num_elements();
-  array.data.reserve(array.type.bytes());
-  for (int64_t i = 0; i < n; ++i) array.data += element;
+  try {
+    array.data.resize(array.type.bytes());
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for a fill of ", array.type.bytes(), " bytes"));
+  }
+  for (int64_t i = 0; i < n; ++i) {
+    element.copy(&array.data[i * element.size()], element.size());
+  }
   SetKnown(output, std::move(array));
   values_[output].trainable =
       IsTrained(values_[output]) && n > 0 && values_[output].type.rank() > 0;

@@ -76,6 +76,27 @@ TEST(BadOnnxTest, OutputsThatNothingMakesAreRefused) {
   ExpectRefused(builder, {"output 'y'", "nothing makes it"});
 }
 
+// Both slices would begin at the end of the axis, the second beyond it.
+TEST(BadOnnxTest, AnAxisSlicedTwiceIsRefused) {
+  OnnxBuilder builder;
+  builder.Ints("c", {4}, {1, 2, 3, 4}).Output("y");
+  builder.Ints("starts", {2}, {3, 3}).Ints("ends", {2}, {4, 4});
+  builder.Ints("axes", {2}, {0, 0});
+  builder.Node("Slice", {"c", "starts", "ends", "axes"}, {"y"});
+  ExpectRefused(builder, {"Slice_node", "axes"});
+}
+
+// About -2^64 steps are none; no int64 holds their number.
+TEST(BadOnnxTest, ARangeFarBelowItsStartIsEmpty) {
+  OnnxBuilder builder;
+  builder.Ints("start", {}, {INT64_MAX}).Ints("limit", {}, {INT64_MIN});
+  builder.Ints("delta", {}, {1}).Input("x", {"2"}).Output("y");
+  builder.Node("Range", {"start", "limit", "delta"}, {"none"});
+  builder.Node("Size", {"none"}, {"size"});
+  builder.Node("Expand", {"x", "size"}, {"y"});
+  ExpectRefused(builder, {"Expand_node"});
+}
+
 TEST(BadOnnxTest, RanksAboveEightAreRefused) {
   OnnxBuilder builder;
   builder.Input("x", std::vector<std::string>(9, "1")).Output("y");
