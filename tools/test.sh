@@ -4,9 +4,9 @@
 # is 0 only if something ran and nothing failed.
 #
 #   tools/test.sh          with gcc
-#   tools/test.sh --all    and with clang, with the address, undefined-behaviour
-#                          and thread sanitizers, without the sandbox, and the
-#                          format check; prints a table
+#   tools/test.sh --all    and with clang (without the sandbox), with the
+#                          address, undefined-behaviour and thread sanitizers,
+#                          and the format check; prints a table
 #
 # Tests find the folder `shared` beside the repository, when it is there, in the
 # environment variable REPRISE_SHARED_DIR.
@@ -75,9 +75,10 @@ run_embedding_example
 
 if $all; then
   # Each has its own output directory, so that none evicts another's.
-  run_tests "gcc, no sandbox" --spawn_strategy=local --platform_suffix=-local
-  run_tests "clang" --config=clang --platform_suffix=-clang
-  run_tests "clang, asan, ubsan" --config=clang --config=asan --platform_suffix=-asan
+  run_tests "clang, no sandbox" --config=clang --platform_suffix=-clang \
+    --spawn_strategy=local
+  # With libFuzzer's counters: the targets of tests/fuzz need no build of their own.
+  run_tests "clang, asan, ubsan" --config=fuzz --platform_suffix=-fuzz
   run_tests "clang, tsan" --config=tsan --platform_suffix=-tsan \
     --test_env=OMP_TOOL_LIBRARIES="$(clang -print-file-name=libarcher.so)"
   check_format

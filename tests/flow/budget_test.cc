@@ -17,6 +17,7 @@
 #include "core/proto_file.h"
 #include "gtest/gtest.h"
 #include "reprise.h"
+#include "tests/testing/instances.h"
 #include "tests/testing/plan_oracle.h"
 #include "tests/testing/random_graph.h"
 
@@ -156,7 +157,7 @@ TEST(BudgetTest, BoundsTheArenaOfEveryExample) {
 }
 
 TEST(BudgetTest, BoundsTheArenaOfRandomGraphs) {
-  for (uint64_t seed = 0; seed < 60; ++seed) {
+  for (uint64_t seed = 0; seed < Instances(60u); ++seed) {
     RandomGraphOptions shape;
     shape.num_ops = 4 + static_cast<int>(seed % 20);
     shape.regions = seed % 2 == 1;
@@ -197,7 +198,7 @@ TEST(BudgetTest, GivesTheBitsOfTheNaivePlanOnEveryExample) {
 
 TEST(BudgetTest, GivesTheBitsOfTheNaivePlanOnRandomGraphs) {
   int recomputed = 0;
-  for (uint64_t seed = 100; seed < 200; ++seed) {
+  for (uint64_t seed = 100; seed < 100 + Instances(100u); ++seed) {
     RandomGraphOptions shape;
     shape.num_ops = 6 + static_cast<int>(seed % 24);
     shape.regions = seed % 2 == 1;
@@ -225,8 +226,8 @@ TEST(BudgetTest, GivesTheBitsOfTheNaivePlanOnRandomGraphs) {
     if (absl::StrContains(status.message(), "not a finite number")) continue;
     EXPECT_TRUE(status.ok()) << c.name << ": " << status;
   }
-  std::cout << recomputed << " of 100 plans recompute\n";
-  EXPECT_GT(recomputed, 30)
+  std::cout << recomputed << " of " << Instances(100) << " plans recompute\n";
+  EXPECT_GT(recomputed, Instances(30))
       << "budgets must bind for the test to mean anything";
 }
 

@@ -12,6 +12,7 @@
 #include "core/plan_file.h"
 #include "gtest/gtest.h"
 #include "reprise.h"
+#include "tests/testing/instances.h"
 #include "tests/testing/plan_oracle.h"
 #include "tests/testing/random_graph.h"
 
@@ -34,7 +35,7 @@ std::string Bits(const TrainerPlan& plan) {
 
 TEST(DeterminismTest, TheSameAnnotatedGraphGivesTheSamePlan) {
   int with_regions = 0;
-  for (uint64_t seed = 0; seed < 100; ++seed) {
+  for (uint64_t seed = 0; seed < Instances(100u); ++seed) {
     const proto::Graph graph = RandomGraph(seed);
     const absl::StatusOr<PlannedTrainer> a = PlanOf(graph, seed % 2 == 0);
     const absl::StatusOr<PlannedTrainer> b = PlanOf(graph, seed % 2 == 0);
@@ -43,7 +44,7 @@ TEST(DeterminismTest, TheSameAnnotatedGraphGivesTheSamePlan) {
     EXPECT_EQ(Bits(a->plan), Bits(b->plan)) << "seed " << seed;
     if (graph.region_size() > 0) ++with_regions;
   }
-  EXPECT_GT(with_regions, 50);
+  EXPECT_GT(with_regions, Instances(50));
 }
 
 // What is kept, and how often each region replays what.
@@ -65,7 +66,7 @@ std::set<std::string> KeptAndReplayed(const PlanReport& report) {
 
 TEST(DeterminismTest, TheOrderOfNodesInAFileChangesNoAnnotation) {
   size_t kept = 0;
-  for (uint64_t seed = 0; seed < 200; ++seed) {
+  for (uint64_t seed = 0; seed < Instances(200u); ++seed) {
     const proto::Graph graph = RandomGraph(seed);
     proto::Graph shuffled = graph;
     std::mt19937_64 random(seed);
@@ -79,7 +80,7 @@ TEST(DeterminismTest, TheOrderOfNodesInAFileChangesNoAnnotation) {
         << "seed " << seed;
     kept += a->reports[0].residuals.size();
   }
-  EXPECT_GT(kept, 2000u);
+  EXPECT_GT(kept, 10 * Instances(200u));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "core/check_plan.h"
 #include "gtest/gtest.h"
 #include "reprise.h"
+#include "tests/testing/instances.h"
 #include "tests/testing/plan_oracle.h"
 #include "tests/testing/random_graph.h"
 
@@ -244,14 +245,16 @@ int CompareRandomGraphs(uint64_t begin, uint64_t end,
 
 TEST(PlannedEqualsNaiveTest, OnFiveHundredRandomGraphs) {
   std::map<std::string, int> coverage;
-  const int trained = CompareRandomGraphs(0, 500, coverage);
+  const int trained = CompareRandomGraphs(0, Instances(500), coverage);
   std::cout << trained << " graphs trained\n";
-  EXPECT_GE(trained, 495) << "a few losses may overflow, no more";
+  EXPECT_GE(trained, Instances(500) - 5)
+      << "a few losses may overflow, no more";
   std::cout << "operators and policies drawn:";
   for (const auto& [op, count] : coverage) {
     std::cout << " " << op << "=" << count;
   }
   std::cout << "\n";
+  if (kSanitized) return;  // too few to draw each
   const std::unique_ptr<OpTable> ops = MakeOpTable();
   for (const auto& [name, op] : ops->ops()) {
     if (op.internal) continue;

@@ -10,6 +10,7 @@
 #include "tests/planner/lowered_builder.h"
 #include "tests/planner/random_lowered.h"
 #include "tests/planner/toy_net.h"
+#include "tests/testing/instances.h"
 
 namespace reprise {
 namespace {
@@ -178,7 +179,7 @@ class RandomPlanTest : public ::testing::TestWithParam<bool> {};
 
 TEST_P(RandomPlanTest, PassesTheCheckerAndSumsUp) {
   int replays = 0;
-  for (uint64_t seed = 1; seed <= 400; ++seed) {
+  for (uint64_t seed = 1; seed <= Instances(400u); ++seed) {
     RandomLoweredOptions random;
     random.num_forward = 4 + static_cast<int>(seed % 30);
     const LoweredBuilder b = RandomLowered(seed, random);
@@ -204,7 +205,8 @@ TEST_P(RandomPlanTest, PassesTheCheckerAndSumsUp) {
     EXPECT_TRUE(CheckPlan(b.graph(), NaivePlanOf(b)).ok()) << "seed " << seed;
     replays += result->report.recomputed_steps;
   }
-  EXPECT_GT(replays, 400);  // the generator does make regions that replay
+  EXPECT_GT(replays,
+            Instances(400));  // the generator does make regions that replay
 }
 
 INSTANTIATE_TEST_SUITE_P(InPlaceAndNot, RandomPlanTest,

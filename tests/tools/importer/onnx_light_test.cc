@@ -277,7 +277,7 @@ INSTANTIATE_TEST_SUITE_P(Networks, OnnxLightTest,
                                          Network{"densenet121", 8.04, 20},
                                          Network{"resnet50", 9.19, 20},
                                          Network{"squeezenet", 6.02, 20},
-                                         Network{"vgg19", 24.50, 5}),
+                                         Network{"vgg19", 24.50, 20}),
                          [](const testing::TestParamInfo<Network>& info) {
                            return std::string(info.param.name);
                          });
