@@ -289,7 +289,21 @@ class PassPlanner::Impl {
         " bytes is too small: the smallest arena found has ",
         SmallestArenaBytes(),
         " bytes, and no schedule can need less than the working set of ",
-        LargestStepBytes()));
+        LargestStepBytes(), BoundByAnnotations()));
+  }
+
+  // Returns what the graph's annotations forbid; empty if nothing.
+  std::string BoundByAnnotations() const {
+    int bound = 0;
+    for (LoweredNodeId n = 0;
+         n < static_cast<LoweredNodeId>(lowered_.nodes.size()); ++n) {
+      const bool may_repeat = lowered_.nodes[n].effect == Effect::kPure &&
+                              lowered_.MustOverwrite(n).empty();
+      if (may_repeat && !regions_.IsFree(n)) ++bound;
+    }
+    if (bound == 0) return "";
+    return absl::StrCat("; the graph's annotations bind the runs of ", bound,
+                        bound == 1 ? " node" : " nodes");
   }
 
   int64_t LargestStepBytes() const {

@@ -337,6 +337,28 @@ TEST(BudgetTest, ARefusedSwitchChangesNothing) {
 
 // A must_save value, and what a region with a policy of its own keeps, are kept
 // at every budget.
+TEST(BudgetTest, ARefusalSaysThatAnnotationsBind) {
+  Case c = Switched();
+  TrainerOptions options = OptionsOf(c);
+  options.plan.budget_bytes = 1;
+  const proto::TrainConfig config = ConfigOf("sgd", 1e-2f);
+  const absl::Status free = PlanTrainer(c.graph, config, options).status();
+  EXPECT_FALSE(absl::StrContains(free.message(), "annotations")) << free;
+  proto::Region& region = *c.graph.add_region();
+  region.set_name("block");
+  region.mutable_policy()->set_save_nothing(true);
+  for (proto::Node& node : *c.graph.mutable_node()) {
+    if (node.name() == "gelu1" || node.name() == "drop") {
+      node.set_region(region.name());
+    }
+  }
+  const absl::Status bound = PlanTrainer(c.graph, config, options).status();
+  EXPECT_TRUE(absl::StrContains(bound.message(),
+                                "the graph's annotations bind the runs of 2 "
+                                "nodes"))
+      << bound;
+}
+
 TEST(BudgetTest, KeepsWhatAnnotationsBind) {
   Case c = Switched();
   proto::ValueAnnotation* const keep = c.graph.add_annotation();
