@@ -17,7 +17,7 @@ namespace reprise {
 namespace {
 
 // Two dense layers and a loss, planned.
-TrainerPlan* MakePlan() {
+TrainerPlan* PlannedNet() {
   GraphBuilder b("fuzz");
   const BuilderValue x = b.Input("x", DType::kF32, {4, 8});
   const BuilderValue target = b.Input("target", DType::kF32, {4, 8});
@@ -40,7 +40,7 @@ TrainerPlan* MakePlan() {
 }  // namespace reprise
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  static reprise::TrainerPlan* const plan = reprise::MakePlan();
+  static reprise::TrainerPlan* const plan = reprise::PlannedNet();
   static const reprise::proto::PlanSet* const good =
       new reprise::proto::PlanSet(reprise::ToProto(*plan));
   const absl::string_view bytes(reinterpret_cast<const char*>(data), size);
