@@ -304,8 +304,12 @@ absl::Status ParseBinary(absl::string_view bytes, absl::string_view source,
 absl::Status ReadProtoFile(const std::string& path,
                            google::protobuf::Message& message) {
   ASSIGN_OR_RETURN(const std::string content, ReadFile(path, kMaxFileBytes));
-  return IsText(path) ? ParseText(content, path, message)
-                      : ParseBinary(content, path, message);
+  if (IsText(path)) return ParseText(content, path, message);
+  const absl::Status status = ParseBinary(content, path, message);
+  if (status.ok() || absl::EndsWith(path, ".pb")) return status;
+  return absl::Status(
+      status.code(),
+      absl::StrCat(status.message(), " (only names in .textproto are text)"));
 }
 
 absl::Status WriteProtoFile(const google::protobuf::Message& message,

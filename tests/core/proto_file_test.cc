@@ -1,5 +1,6 @@
 #include "core/proto_file.h"
 
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -213,6 +214,15 @@ TEST(WriteProtoFileTest, EqualMessagesMakeEqualFiles) {
     ASSERT_TRUE(ReadProtoFile(file, read).ok());
     EXPECT_EQ(read.symbol_size(), 20);
   }
+}
+
+TEST(ProtoFileTest, TextUnderAnotherNameIsRefusedWithTheRule) {
+  const std::string file = TestPath("model.txt");
+  std::ofstream(file) << "format_version: 1\n";
+  proto::Graph graph;
+  const absl::Status status = ReadProtoFile(file, graph);
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(absl::StrContains(status.message(), ".textproto")) << status;
 }
 
 }  // namespace
