@@ -217,8 +217,12 @@ absl::Status GraphImporter::AbsorbOperands(const onnx::NodeProto& node,
                                            ImportNode& out) {
   const OpDef* const op = ops_.Find(out.op);
   const std::vector<OperandName> names = OperandNames(node.op_type(), version_);
-  for (size_t i = 0; i < out.in.size() && i < names.size(); ++i) {
-    if (out.in[i] == kAbsent) continue;
+  std::vector<ImportId> data;
+  for (size_t i = 0; i < out.in.size(); ++i) {
+    if (i >= names.size() || out.in[i] == kAbsent) {
+      data.push_back(out.in[i]);
+      continue;
+    }
     const std::string& name = names[i].attribute;
     AttrKind kind = AttrKind::kInts;
     bool is_attribute = op == nullptr && names[i].fixes_shape;
@@ -229,7 +233,10 @@ absl::Status GraphImporter::AbsorbOperands(const onnx::NodeProto& node,
         kind = spec.kind;
       }
     }
-    if (!is_attribute) continue;
+    if (!is_attribute) {
+      data.push_back(out.in[i]);
+      continue;
+    }
     absl::StatusOr<const Array*> content = MustBeKnown(out.in[i]);
     absl::StatusOr<AttrValue> value =
         content.ok() ? AttrOfArray(**content, kind)
@@ -239,10 +246,10 @@ absl::Status GraphImporter::AbsorbOperands(const onnx::NodeProto& node,
           absl::StrCat("operand '", name, "' ", value.status().message()));
     }
     out.attrs.Set(name, *std::move(value));
-    out.in[i] = kAbsent;
   }
-  // Operands behind one that became an attribute move up, unless a place
-  // between data operands would close.
+  // Operands behind one that became an attribute move up: our operator has no
+  // place for it.
+  out.in = std::move(data);
   while (!out.in.empty() && out.in.back() == kAbsent) out.in.pop_back();
   return absl::OkStatus();
 }

@@ -94,6 +94,30 @@ class OnnxBuilder {
     for (const int64_t i : ints) attribute.add_ints(i);
   }
 
+  static void FloatList(onnx::NodeProto& node, const std::string& name,
+                        const std::vector<float>& floats) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::FLOATS);
+    for (const float f : floats) attribute.add_floats(f);
+  }
+
+  static void String(onnx::NodeProto& node, const std::string& name,
+                     const std::string& s) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::STRING);
+    attribute.set_s(s);
+  }
+
+  static void StringList(onnx::NodeProto& node, const std::string& name,
+                         const std::vector<std::string>& strings) {
+    onnx::AttributeProto& attribute = *node.add_attribute();
+    attribute.set_name(name);
+    attribute.set_type(onnx::AttributeProto::STRINGS);
+    for (const std::string& s : strings) attribute.add_strings(s);
+  }
+
   static void SetType(onnx::ValueInfoProto& value, const std::string& name,
                       const std::vector<std::string>& dims, int type) {
     value.set_name(name);
