@@ -95,7 +95,7 @@ OpCase RmsNormalizationCase(CaseRandom& random) {
   c.in = {F32(dims), F32(Dims(dims.begin() + front, dims.end()))};
   c.attrs.Set("axis", random.Bool() ? front : front - rank);
   c.attrs.Set("epsilon", 0.1f);
-  c.definition = [front](const HostTensors& in, const Attrs& attrs) {
+  c.definition = [](const HostTensors& in, const Attrs& attrs) {
     const int64_t n = in[1].type.num_elements();
     HostTensor y = in[0];
     for (size_t row = 0; row < y.data.size(); row += n) {
