@@ -18,6 +18,7 @@
 #include "core/check_plan.h"
 #include "gtest/gtest.h"
 #include "reprise.h"
+#include "tests/testing/instances.h"
 #include "tests/testing/plan_oracle.h"
 #include "tests/tools/importer/double_network.h"
 #include "tools/conformance/compare.h"
@@ -230,7 +231,7 @@ void InitializeWell(proto::Graph& graph) {
 
 int TrainSteps(const Network& network) {
   const char* const all = std::getenv("REPRISE_ONNX_LIGHT_STEPS");
-  return all == nullptr ? network.train_steps : std::atoi(all);
+  return all == nullptr ? Instances(network.train_steps) : std::atoi(all);
 }
 
 TEST_P(OnnxLightTest, TheLossFallsOnFixedData) {
