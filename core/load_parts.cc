@@ -352,6 +352,15 @@ absl::StatusOr<AttrValue> ReadAttribute(const proto::Attribute& attribute,
       RETURN_IF_ERROR(CheckNoUnknownFields(attribute.ints()));
       return AttrValue(
           Ints(attribute.ints().v().begin(), attribute.ints().v().end()));
+    case proto::Attribute::kDims: {
+      RETURN_IF_ERROR(CheckNoUnknownFields(attribute.dims()));
+      Ints ints;
+      for (const proto::Dim& dim : attribute.dims().v()) {
+        ASSIGN_OR_RETURN(const int64_t number, ReadDim(dim, symbols));
+        ints.push_back(number);
+      }
+      return AttrValue(std::move(ints));
+    }
     case proto::Attribute::kFloats:
       RETURN_IF_ERROR(CheckNoUnknownFields(attribute.floats()));
       return AttrValue(

@@ -1,7 +1,9 @@
 #include "tools/importer/free_dims.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/load.h"
 
@@ -9,6 +11,50 @@ namespace reprise {
 namespace {
 
 using google::protobuf::RepeatedField;
+
+// A symbol whose values in the two imports differ.
+struct FreeSymbol {
+  std::string name;
+  int64_t here = 0;
+  int64_t there = 0;
+};
+
+// Returns the one symbol that is `here` in one import and `there` in the other;
+// nullptr if there is none, or more than one.
+const FreeSymbol* FindSymbol(const std::vector<FreeSymbol>& symbols,
+                             int64_t here, int64_t there) {
+  const FreeSymbol* found = nullptr;
+  for (const FreeSymbol& symbol : symbols) {
+    if (symbol.here != here || symbol.there != there) continue;
+    if (found != nullptr) return nullptr;
+    found = &symbol;
+  }
+  return found;
+}
+
+// Makes entries of a list of integers in which `other` differs symbols. Returns
+// whether each is one.
+bool FreeEntries(const std::vector<FreeSymbol>& symbols,
+                 const RepeatedField<int64_t>& other,
+                 proto::Attribute& attribute) {
+  if (attribute.has_ints()) {
+    // Taken out first: both are of one union.
+    const RepeatedField<int64_t> ints = attribute.ints().v();
+    proto::Attribute::Dims& dims = *attribute.mutable_dims();
+    for (const int64_t entry : ints) dims.add_v()->set_value(entry);
+  }
+  proto::Attribute::Dims& dims = *attribute.mutable_dims();
+  if (dims.v_size() != other.size()) return false;
+  for (int i = 0; i < other.size(); ++i) {
+    proto::Dim& dim = *dims.mutable_v(i);
+    if (dim.has_symbol() || dim.value() == other.Get(i)) continue;
+    const FreeSymbol* const symbol =
+        FindSymbol(symbols, dim.value(), other.Get(i));
+    if (symbol == nullptr) return false;
+    dim.set_symbol(symbol->name);
+  }
+  return true;
+}
 
 // Opens the entry of `shape` in which it differs from `other`. Returns whether
 // there is just one, or none.
@@ -28,20 +74,32 @@ bool FreeShape(const RepeatedField<int64_t>& other,
   return true;
 }
 
-bool FreeNode(const proto::Node& other, proto::Node& node) {
+bool FreeNode(const std::vector<FreeSymbol>& symbols, const proto::Node& other,
+              proto::Node& node) {
   if (other.SerializeAsString() == node.SerializeAsString()) return true;
-  if (node.op() != "Reshape" ||
-      other.attribute_size() != node.attribute_size()) {
-    return false;
-  }
+  if (other.attribute_size() != node.attribute_size()) return false;
   for (int i = 0; i < node.attribute_size(); ++i) {
     proto::Attribute& attribute = *node.mutable_attribute(i);
     const proto::Attribute& there = other.attribute(i);
     if (there.SerializeAsString() == attribute.SerializeAsString()) continue;
-    if (attribute.name() != "shape" || there.name() != "shape" ||
-        !FreeShape(there.ints().v(), *attribute.mutable_ints()->mutable_v())) {
-      return false;
+    if (attribute.name() != there.name() || !there.has_ints()) return false;
+    if (node.op() == "Reshape" && attribute.name() == "shape" &&
+        attribute.has_ints()) {
+      RepeatedField<int64_t> shape = attribute.ints().v();
+      // Another entry is open already: this one is a symbol if it can.
+      proto::Attribute freed = attribute;
+      if (std::find(shape.begin(), shape.end(), -1) != shape.end() &&
+          FreeEntries(symbols, there.ints().v(), freed)) {
+        attribute = std::move(freed);
+        continue;
+      }
+      if (FreeShape(there.ints().v(), shape)) {
+        *attribute.mutable_ints()->mutable_v() = std::move(shape);
+        continue;
+      }
     }
+    if (!attribute.has_ints() && !attribute.has_dims()) return false;
+    if (!FreeEntries(symbols, there.ints().v(), attribute)) return false;
   }
   proto::Node compared = other;
   *compared.mutable_attribute() = node.attribute();
@@ -74,12 +132,22 @@ bool FreeDims(const ImportedModel& other, const OpTable& ops,
               ImportedModel& imported) {
   proto::Graph compared = other.graph;
   proto::Graph graph = imported.graph;
-  if (compared.node_size() != graph.node_size()) return false;
+  if (compared.node_size() != graph.node_size() ||
+      compared.symbol_size() != graph.symbol_size()) {
+    return false;
+  }
+  std::vector<FreeSymbol> symbols;
+  for (int i = 0; i < graph.symbol_size(); ++i) {
+    const int64_t here = graph.symbol(i).default_value();
+    const int64_t there = compared.symbol(i).default_value();
+    if (here != there) symbols.push_back({graph.symbol(i).name(), here, there});
+  }
   for (int n = 0; n < graph.node_size(); ++n) {
-    if (!FreeNode(compared.node(n), *graph.mutable_node(n))) return false;
+    if (!FreeNode(symbols, compared.node(n), *graph.mutable_node(n))) {
+      return false;
+    }
     *compared.mutable_node(n) = graph.node(n);
   }
-  if (compared.symbol_size() != graph.symbol_size()) return false;
   for (int i = 0; i < graph.symbol_size(); ++i) {
     compared.mutable_symbol(i)->set_default_value(
         graph.symbol(i).default_value());

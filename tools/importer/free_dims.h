@@ -10,7 +10,9 @@ namespace reprise {
 
 // Compares two imports of a model at different values of its symbols. Where
 // they differ in one entry of a Reshape's shape, that entry becomes -1 in
-// `imported`, or 0 where another one is -1, if that serves for both.
+// `imported`. Where they differ in entries of another list of integers, or in
+// more than one, each becomes the symbol that has both numbers; in a Reshape
+// that has a -1, 0 if there is no such symbol.
 //
 //   returns: whether they are the same graph then: the symbols are free.
 //            Otherwise nothing is changed.

@@ -162,11 +162,64 @@ TEST(ImportTest, AShapeWithASymbolAndAnOpenDimTakesTheDimFromItsOperand) {
   EXPECT_EQ(ToString(graph->values[graph->outputs[0]].type), "f32[7,12]");
 }
 
-TEST(ImportTest, ASymbolThatFixesShapesNeedsAValue) {
+// A token is put before each sample: y = concat(expand(token, [n, 1, 2]), x).
+TEST(ImportTest, AShapeThatOnlyASymbolTellsHasTheSymbol) {
   OnnxBuilder builder;
-  builder.Input("x", {"n"}).Input("z", {"1"}).Output("y");
+  builder.Input("x", {"n", "3", "2"})
+      .Floats("token", {1, 1, 2}, {5, 6})
+      .Ints("zero", {1}, {0})
+      .Ints("rest", {2}, {1, 2})
+      .Output("y");
   builder.Node("Shape", {"x"}, {"s"});
-  builder.Node("Expand", {"z", "s"}, {"y"});
+  builder.Node("Gather", {"s", "zero"}, {"rows"});
+  OnnxBuilder::Int(builder.Node("Concat", {"rows", "rest"}, {"t"}), "axis", 0);
+  builder.Node("Expand", {"token", "t"}, {"tokens"});
+  OnnxBuilder::Int(builder.Node("Concat", {"tokens", "x"}, {"y"}), "axis", 1);
+  const absl::StatusOr<ImportedModel> imported = builder.Import();
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  EXPECT_TRUE(IsTrained(*FindParameter(imported->graph, "token")));
+  ASSERT_EQ(Ops(imported->graph),
+            (std::vector<std::string>{"Expand", "Concat"}));
+  const proto::Attribute& shape = imported->graph.node(0).attribute(0);
+  ASSERT_EQ(shape.dims().v_size(), 3);
+  EXPECT_EQ(shape.dims().v(0).symbol(), "n");
+  EXPECT_EQ(shape.dims().v(1).value(), 1);
+  const std::unique_ptr<OpTable> ops = MakeOpTable();
+  const absl::StatusOr<Graph> graph =
+      LoadGraph(imported->graph, *ops, {{"n", 7}}, "m");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(ToString(graph->values[graph->outputs[0]].type), "f32[7,4,2]");
+}
+
+// Two entries that no operand tells: both are symbols.
+TEST(ImportTest, EachEntryGetsTheSymbolThatItFollows) {
+  OnnxBuilder builder;
+  builder.Input("x", {"n", "4"})
+      .Input("z", {"m"})
+      .Floats("w", {1, 1}, {1})
+      .Output("y");
+  builder.Ints("zero", {1}, {0});
+  builder.Node("Shape", {"x"}, {"sx"});
+  builder.Node("Gather", {"sx", "zero"}, {"n_dim"});
+  builder.Node("Shape", {"z"}, {"sz"});
+  OnnxBuilder::Int(builder.Node("Concat", {"n_dim", "sz"}, {"t"}), "axis", 0);
+  builder.Node("Expand", {"w", "t"}, {"y"});
+  const absl::StatusOr<ImportedModel> imported = builder.Import();
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const std::unique_ptr<OpTable> ops = MakeOpTable();
+  const absl::StatusOr<Graph> graph =
+      LoadGraph(imported->graph, *ops, {{"n", 7}, {"m", 5}}, "m");
+  ASSERT_TRUE(graph.ok()) << graph.status();
+  EXPECT_EQ(ToString(graph->values[graph->outputs[0]].type), "f32[7,5]");
+}
+
+TEST(ImportTest, ASymbolThatFixesShapesNeedsAValue) {
+  // A weight has n elements.
+  OnnxBuilder builder;
+  builder.Input("x", {"n"}).Output("y");
+  builder.Node("Shape", {"x"}, {"s"});
+  builder.Node("ConstantOfShape", {"s"}, {"z"});
+  builder.Node("Add", {"x", "z"}, {"y"});
   const absl::StatusOr<ImportedModel> refused = builder.Import();
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.status().message().find("--set n=N"), std::string::npos)
