@@ -61,6 +61,20 @@ TEST(CommandLineTest, OutputThatCannotBeWrittenIsAnError) {
       << err.str();
 }
 
+// The lesson has three weights, [64,64]: 48 KiB. Momentum and Adagrad keep one
+// slot of a weight, Adam keeps two.
+TEST(CommandLineTest, OptimizersOfOnnxAreChosenByName) {
+  const auto persistent = [](const std::string& optimizer) -> int64_t {
+    const CommandResult plan = RunReprise(
+        {"plan", kLesson, "--optimizer=" + optimizer, "--format=json"});
+    EXPECT_EQ(plan.code, 0) << plan.err;
+    return plan.code == 0 ? plan.json()["persistent_bytes"].get<int64_t>() : -1;
+  };
+  const int64_t momentum = persistent("onnx_momentum");
+  EXPECT_EQ(persistent("onnx_adagrad"), momentum);
+  EXPECT_EQ(persistent("onnx_adam"), momentum + 48 * 1024);
+}
+
 TEST(CommandLineTest, WrongUsageExitsWithTwo) {
   ExpectUsageError({}, "subcommand");
   ExpectUsageError({"frobnicate"},

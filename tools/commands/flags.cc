@@ -139,8 +139,10 @@ void ConfigFlags::Add(CLI::App& app) {
   app.add_option("--config", config, "Train config file (proto/train.proto)");
   app.add_option("--optimizer", optimizer,
                  "In place of the config's: adam (without a config the "
-                 "default), adamw, sgd, adagrad or rmsprop")
-      ->check(CLI::IsMember({"adam", "adamw", "sgd", "adagrad", "rmsprop"}));
+                 "default), adamw, sgd, adagrad or rmsprop, as PyTorch has "
+                 "them; onnx_adam, onnx_adagrad or onnx_momentum, as ONNX does")
+      ->check(CLI::IsMember({"adam", "adamw", "sgd", "adagrad", "rmsprop",
+                             "onnx_adam", "onnx_adagrad", "onnx_momentum"}));
   app.add_option_function<float>(
          "--lr", [this](float value) { lr = value; },
          "Learning rate, in place of the config's")
@@ -169,6 +171,12 @@ absl::StatusOr<proto::TrainConfig> ConfigFlags::Read() const {
     read.mutable_adagrad()->Clear();
   } else if (optimizer == "rmsprop") {
     read.mutable_rmsprop()->Clear();
+  } else if (optimizer == "onnx_adam") {
+    read.mutable_onnx_adam()->Clear();
+  } else if (optimizer == "onnx_adagrad") {
+    read.mutable_onnx_adagrad()->Clear();
+  } else if (optimizer == "onnx_momentum") {
+    read.mutable_onnx_momentum()->Clear();
   }
   if (lr.has_value()) read.mutable_schedule()->set_lr(*lr);
   if (seed.has_value()) read.set_seed(*seed);
