@@ -56,6 +56,9 @@ void ImportFlags::Add(CLI::App& app) {
            ".onnx: initializers that are not trained");
   add_list("--trainable", trainable, "GLOB", CheckPattern,
            ".onnx: initializers that are trained although --freeze meets them");
+  app.add_flag("--train-batch-norm", train_batch_norm,
+               ".onnx: batch normalizations of inference mode use the batch in "
+               "training steps");
   app.add_option("--loss", loss,
                  ".onnx: loss behind the first output, with an input of its "
                  "own: softmax_cross_entropy, nll or mse")
@@ -68,7 +71,7 @@ void ImportFlags::Add(CLI::App& app) {
 
 bool ImportFlags::given() const {
   return !binds.empty() || !freeze.empty() || !trainable.empty() ||
-         !loss.empty() || head != 0;
+         train_batch_norm || !loss.empty() || head != 0;
 }
 
 absl::StatusOr<ImportOptions> ImportFlags::Read(const Bindings& symbols) const {
@@ -76,6 +79,7 @@ absl::StatusOr<ImportOptions> ImportFlags::Read(const Bindings& symbols) const {
   options.symbols = symbols;
   options.freeze = freeze;
   options.trainable = trainable;
+  options.train_batch_norm = train_batch_norm;
   options.loss = loss;
   options.head = head;
   for (const std::string& text : binds) {
@@ -108,8 +112,8 @@ absl::StatusOr<ModelSource> ReadModel(const std::string& path,
     if (flags.given()) {
       return absl::InvalidArgumentError(absl::StrCat(
           path,
-          ": --bind, --freeze, --trainable, --loss and --head are for "
-          ".onnx files"));
+          ": --bind, --freeze, --trainable, --train-batch-norm, --loss and "
+          "--head are for .onnx files"));
     }
     ASSIGN_OR_RETURN(source.graph, ReadGraphFile(path));
     return source;

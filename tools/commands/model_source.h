@@ -17,11 +17,12 @@
 
 namespace reprise {
 
-// --bind, --freeze, --trainable, --loss, --head.
+// --bind, --freeze, --trainable, --train-batch-norm, --loss, --head.
 struct ImportFlags {
   std::vector<std::string> binds;  // "INPUT=FILE"
   std::vector<std::string> freeze;
   std::vector<std::string> trainable;
+  bool train_batch_norm = false;
   std::string loss;
   int64_t head = 0;
 

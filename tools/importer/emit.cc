@@ -90,8 +90,13 @@ bool MatchesAny(const std::vector<std::string>& globs,
 
 bool GraphImporter::IsTrained(const ImportValue& value) const {
   if (value.type.dtype != DType::kF32) return false;
-  if (MatchesAny(options_.trainable, value.theirs)) return true;
-  return !MatchesAny(options_.freeze, value.theirs);
+  if (MustTrain(value)) return true;
+  if (MatchesAny(options_.freeze, value.theirs)) return false;
+  return !provenance_.IsConstant(value.theirs, value.type.num_elements());
+}
+
+bool GraphImporter::MustTrain(const ImportValue& value) const {
+  return MatchesAny(options_.trainable, value.theirs);
 }
 
 void GraphImporter::ReadOutputs() {
@@ -275,6 +280,14 @@ absl::StatusOr<ImportedModel> GraphImporter::Import() {
   if (!options_.loss.empty()) errors_.AddIfError("loss", AddLoss());
   RETURN_IF_ERROR(errors_.status());
   KeepWhatIsRead();
+  if (options_.train_batch_norm &&
+      std::none_of(made_.begin(), made_.end(), [](const ImportNode& node) {
+        return node.op == "BatchNormalization";
+      })) {
+    result_.notes.push_back(
+        "there is no BatchNormalization to train: exporters fold it into the "
+        "convolution before it");
+  }
   WriteGraph();
   return std::move(result_);
 }

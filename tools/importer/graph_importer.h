@@ -14,6 +14,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -27,6 +28,7 @@
 #include "tools/importer/importer.h"
 #include "tools/importer/name_map.h"
 #include "tools/importer/onnx_file.h"
+#include "tools/importer/provenance.h"
 
 namespace reprise {
 
@@ -47,6 +49,9 @@ struct ImportValue {
   // whatever is computed from known content.
   bool known = false;
   Array content;
+
+  // The content is computed from the shapes of values: no weight.
+  bool from_shapes = false;
 
   // The content may change in training, or is that of an input which is not
   // bound yet: a node that reads it stays a node.
@@ -71,6 +76,9 @@ struct ImportNode {
   Attrs attrs;
   std::vector<ImportId> in;
   std::vector<ImportId> out;
+
+  // An operand that became an attribute was computed from shapes.
+  bool from_shapes = false;
 };
 
 class GraphImporter {
@@ -81,6 +89,7 @@ class GraphImporter {
       : model_(model),
         ops_(ops),
         options_(options),
+        provenance_(model.graph()),
         reader_(folder),
         source_(source),
         errors_(source) {}
@@ -101,6 +110,8 @@ class GraphImporter {
 
   const OpTable& ops() const { return ops_; }
 
+  const ImportOptions& options() const { return options_; }
+
   // Adds a node before the current one and returns its result.
   absl::StatusOr<ImportId> AddNode(const ImportNode& near, std::string op,
                                    std::vector<ImportId> in, Attrs attrs);
@@ -115,10 +126,19 @@ class GraphImporter {
   // Makes `array` what an output of the current node is.
   void SetKnown(ImportId output, Array array);
 
-  // Makes `output` a parameter with `element` everywhere: a fill stands for the
-  // initializer that it saves space for.
+  // As SetKnown, for what is computed from the shape of a value.
+  void SetShape(ImportId output, Array array) {
+    SetKnown(output, std::move(array));
+    if (output != kAbsent) values_[output].from_shapes = true;
+  }
+
+  // Makes `output` a parameter with `element` everywhere. A fill that is a
+  // weight stands for the initializer that it saves space for.
   absl::Status SetFilled(ImportId output, TensorType type,
-                         const std::string& element);
+                         const std::string& element, bool is_weight);
+
+  // Whether the user wants a value of the model trained, whatever it is.
+  bool MustTrain(const ImportValue& value) const;
 
   // Says that a parameter is not trained.
   void Freeze(ImportId parameter) {
@@ -182,6 +202,7 @@ class GraphImporter {
   const onnx::ModelProto& model_;
   const OpTable& ops_;
   const ImportOptions& options_;
+  Provenance provenance_;
   TensorReader reader_;
   std::string source_;
   ErrorList errors_;

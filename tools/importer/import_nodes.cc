@@ -246,6 +246,7 @@ absl::Status GraphImporter::AbsorbOperands(const onnx::NodeProto& node,
           absl::StrCat("operand '", name, "' ", value.status().message()));
     }
     out.attrs.Set(name, *std::move(value));
+    out.from_shapes = out.from_shapes || values_[out.in[i]].from_shapes;
   }
   // Operands behind one that became an attribute move up: our operator has no
   // place for it.
@@ -305,7 +306,8 @@ void GraphImporter::SetKnown(ImportId output, Array array) {
 }
 
 absl::Status GraphImporter::SetFilled(ImportId output, TensorType type,
-                                      const std::string& element) {
+                                      const std::string& element,
+                                      bool is_weight) {
   if (type.bytes() > kMostFilledBytes - filled_bytes_) {
     return absl::ResourceExhaustedError(
         absl::StrCat("the fills of a model have at most ", kMostFilledBytes,
@@ -325,8 +327,11 @@ absl::Status GraphImporter::SetFilled(ImportId output, TensorType type,
     element.copy(&array.data[i * element.size()], element.size());
   }
   SetKnown(output, std::move(array));
-  values_[output].trainable =
-      IsTrained(values_[output]) && n > 0 && values_[output].type.rank() > 0;
+  // Where the parameters are known, each is an initializer.
+  const bool may_train = is_weight && !provenance_.known();
+  values_[output].trainable = n > 0 && values_[output].type.rank() > 0 &&
+                              IsTrained(values_[output]) &&
+                              (may_train || MustTrain(values_[output]));
   return absl::OkStatus();
 }
 
@@ -335,6 +340,7 @@ absl::StatusOr<bool> GraphImporter::FoldNode(const ImportNode& node) {
   std::vector<const Array*> in;
   std::vector<ImportId> unbound;
   bool trainable = false;
+  bool from_shapes = false;
   bool large = false;
   for (const ImportId id : node.in) {
     in.push_back(nullptr);
@@ -343,6 +349,7 @@ absl::StatusOr<bool> GraphImporter::FoldNode(const ImportNode& node) {
     if (!value.known) return false;
     in.back() = &value.content;
     trainable = trainable || value.trainable;
+    from_shapes = from_shapes || value.from_shapes;
     unbound.insert(unbound.end(), value.unbound.begin(), value.unbound.end());
     large = large || value.type.num_elements() > kMostKnownElements;
   }
@@ -364,6 +371,7 @@ absl::StatusOr<bool> GraphImporter::FoldNode(const ImportNode& node) {
     folded_bytes_ += value.content.type.bytes();
     value.type = value.content.type;
     value.trainable = trainable;
+    value.from_shapes = from_shapes;
     value.unbound = unbound;
     value.kind =
         stays ? ImportValue::Kind::kComputed : ImportValue::Kind::kParameter;

@@ -49,6 +49,10 @@ struct ImportOptions {
   std::vector<std::string> freeze;
   std::vector<std::string> trainable;
 
+  // Batch normalizations of inference mode use the batch in training steps, and
+  // move their running statistics.
+  bool train_batch_norm = false;
+
   // A loss on the first output, with an input of its own for what it should
   // be: "softmax_cross_entropy", "mse"; empty: none.
   std::string loss;

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <functional>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "core/status_macros.h"
+#include "tools/importer/batch_norm_rule.h"
 #include "tools/importer/fold.h"
+#include "tools/importer/recurrent_rule.h"
 #include "tools/importer/resize_rule.h"
 
 namespace reprise {
@@ -138,7 +139,8 @@ absl::Status RuleConstantOfShape(GraphImporter& graph, ImportNode& node) {
   ASSIGN_OR_RETURN(
       TensorType type,
       TensorType::Make(value.type.dtype, node.attrs.IntList("shape")));
-  RETURN_IF_ERROR(graph.SetFilled(node.out[0], std::move(type), value.data));
+  RETURN_IF_ERROR(graph.SetFilled(node.out[0], std::move(type), value.data,
+                                  !node.from_shapes));
   node.op.clear();
   return absl::OkStatus();
 }
@@ -155,13 +157,13 @@ absl::Status RuleShape(GraphImporter& graph, ImportNode& node) {
   const int64_t end = bound("end", rank);
   std::vector<int64_t> dims;
   for (int64_t i = start; i < end; ++i) dims.push_back(type.dims[i]);
-  graph.SetKnown(node.out[0], VectorOfInts(dims));
+  graph.SetShape(node.out[0], VectorOfInts(dims));
   node.op.clear();
   return absl::OkStatus();
 }
 
 absl::Status RuleSize(GraphImporter& graph, ImportNode& node) {
-  graph.SetKnown(node.out[0],
+  graph.SetShape(node.out[0],
                  ScalarOfInt(graph.value(node.in[0]).type.num_elements()));
   node.op.clear();
   return absl::OkStatus();
@@ -181,81 +183,6 @@ absl::Status RuleCastLike(GraphImporter& graph, ImportNode& node) {
   node.attrs = {{"to", graph.value(node.in[1]).type.dtype}};
   node.in.pop_back();
   node.op = "Cast";
-  return absl::OkStatus();
-}
-
-// Adds what a running statistic becomes: momentum times what it was, plus the
-// rest of the batch's.
-absl::Status AddRunning(GraphImporter& graph, const ImportNode& node,
-                        ImportId batch, ImportId running, float momentum,
-                        ImportId output) {
-  if (output == kAbsent) return absl::OkStatus();
-  const ImportId old_part = graph.AddConstant(node, ScalarOfFloat(momentum));
-  const ImportId new_part =
-      graph.AddConstant(node, ScalarOfFloat(1.0f - momentum));
-  ASSIGN_OR_RETURN(const ImportId kept,
-                   graph.AddNode(node, "Mul", {running, old_part}, {}));
-  ASSIGN_OR_RETURN(const ImportId added,
-                   graph.AddNode(node, "Mul", {batch, new_part}, {}));
-  RETURN_IF_ERROR(graph.AddNamed(node, "Add", {kept, added}, {}, output));
-  graph.SetNext(running, output);
-  return absl::OkStatus();
-}
-
-// Running statistics are results like others, computed from the batch.
-absl::Status AddRunningStatistics(GraphImporter& graph, ImportNode& node) {
-  node.out.resize(3, kAbsent);
-  const ImportId mean_out = node.out[1];
-  const ImportId variance_out = node.out[2];
-  node.out.resize(1);
-  if (mean_out == kAbsent && variance_out == kAbsent) return absl::OkStatus();
-  if (node.in.size() != 5 ||
-      std::find(node.in.begin(), node.in.end(), kAbsent) != node.in.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("takes 5 inputs, got ", node.in.size()));
-  }
-  Ints axes(std::max(graph.value(node.in[0]).type.rank(), 1));
-  std::iota(axes.begin(), axes.end(), 0);
-  if (axes.size() > 1) axes.erase(axes.begin() + 1);
-  const Attrs keep = {{"axes", axes}, {"keepdims", int64_t{1}}};
-  const Attrs drop = {{"axes", axes}, {"keepdims", int64_t{0}}};
-  const ImportId x = node.in[0];
-  ASSIGN_OR_RETURN(const ImportId mean,
-                   graph.AddNode(node, "ReduceMean", {x}, drop));
-  ASSIGN_OR_RETURN(const ImportId centre,
-                   graph.AddNode(node, "ReduceMean", {x}, keep));
-  ASSIGN_OR_RETURN(const ImportId distance,
-                   graph.AddNode(node, "Sub", {x, centre}, {}));
-  ASSIGN_OR_RETURN(const ImportId square,
-                   graph.AddNode(node, "Mul", {distance, distance}, {}));
-  ASSIGN_OR_RETURN(const ImportId variance,
-                   graph.AddNode(node, "ReduceMean", {square}, drop));
-  const float momentum =
-      node.attrs.Has("momentum") ? node.attrs.Float("momentum") : 0.9f;
-  RETURN_IF_ERROR(
-      AddRunning(graph, node, mean, node.in[3], momentum, mean_out));
-  return AddRunning(graph, node, variance, node.in[4], momentum, variance_out);
-}
-
-absl::Status RuleBatchNormalization(GraphImporter& graph, ImportNode& node) {
-  for (size_t i = 3; i < node.out.size(); ++i) {
-    if (node.out[i] != kAbsent) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "unsupported result ", i, ": the batch's own statistics"));
-    }
-  }
-  if (graph.version() < 14) {
-    const bool trains = node.out.size() > 1 && node.out[1] != kAbsent;
-    node.attrs.Set("training_mode", int64_t{trains});
-  }
-  for (size_t i = 3; i < node.in.size(); ++i) graph.Freeze(node.in[i]);
-  if (Is(node.attrs, "training_mode", 1)) {
-    graph.SetTrainingMode();
-    return AddRunningStatistics(graph, node);
-  }
-  while (node.out.size() > 1 && node.out.back() == kAbsent) {
-    node.out.pop_back();
-  }
   return absl::OkStatus();
 }
 
@@ -391,11 +318,14 @@ const std::map<std::string, Rule, std::less<>>& Rules() {
           {"Constant", RuleConstant},
           {"ConstantOfShape", RuleConstantOfShape},
           {"Dropout", RuleDropout},
+          {"GRU", RuleRecurrent},
           {"GroupNormalization", RuleGroupNormalization},
           {"Hardmax", RuleSoftmax},
+          {"LSTM", RuleRecurrent},
           {"LogSoftmax", RuleSoftmax},
           {"Pad", RulePad},
           {"Pow", RulePow},
+          {"RNN", RuleRecurrent},
           {"Resize", RuleResize},
           {"Shape", RuleShape},
           {"Size", RuleSize},
