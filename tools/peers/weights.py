@@ -28,8 +28,11 @@ def write_safetensors(path, arrays):
             file.write(array.astype("<f4").tobytes())
 
 
+DTYPES = {"F32": "<f4", "I64": "<i8", "I32": "<i4", "U8": "u1", "BOOL": "?"}
+
+
 def read_safetensors(path):
-    """Float32 arrays by name; they share the memory of one buffer."""
+    """Arrays by name; they share the memory of one buffer."""
     with open(path, "rb") as file:
         (size,) = struct.unpack("<Q", file.read(8))
         header = json.loads(file.read(size))
@@ -38,10 +41,10 @@ def read_safetensors(path):
     for name, entry in header.items():
         if name == "__metadata__":
             continue
-        if entry["dtype"] != "F32":
-            raise ValueError(f"{path}: {name} is {entry['dtype']}, not F32")
+        if entry["dtype"] not in DTYPES:
+            raise ValueError(f"{path}: {name} is {entry['dtype']}")
         begin, end = entry["data_offsets"]
-        array = np.frombuffer(data[begin:end], "<f4")
+        array = np.frombuffer(data[begin:end], DTYPES[entry["dtype"]])
         arrays[name] = array.reshape(entry["shape"])
     return arrays
 
