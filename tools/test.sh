@@ -4,9 +4,9 @@
 # is 0 only if something ran and nothing failed.
 #
 #   tools/test.sh          with gcc
-#   tools/test.sh --all    and with clang (without the sandbox), with the
-#                          address, undefined-behaviour and thread sanitizers,
-#                          and the format check; prints a table
+#   tools/test.sh --all    and with clang: with the address and undefined-
+#                          behaviour sanitizers, and with the thread sanitizer
+#                          outside the sandbox; the format check; prints a table
 #
 # Tests find the folder `shared` beside the repository, when it is there, in the
 # environment variable REPRISE_SHARED_DIR.
@@ -39,7 +39,7 @@ table=()
 
 # Adds a row to the table and its numbers to the sum.
 record() {  # name passed failed skipped
-  table+=("$(printf '%-22s %7d %7d %8d' "$@")")
+  table+=("$(printf '%-23s %7d %7d %8d' "$@")")
   passed=$((passed + $2)) failed=$((failed + $3)) skipped=$((skipped + $4))
 }
 
@@ -75,14 +75,13 @@ run_embedding_example
 
 if $all; then
   # Each has its own output directory, so that none evicts another's.
-  run_tests "clang, no sandbox" --config=clang --platform_suffix=-clang \
-    --spawn_strategy=local
   # With libFuzzer's counters: the targets of tests/fuzz need no build of their own.
   run_tests "clang, asan, ubsan" --config=fuzz --platform_suffix=-fuzz
-  run_tests "clang, tsan" --config=tsan --platform_suffix=-tsan \
+  run_tests "clang, tsan, no sandbox" --config=tsan --platform_suffix=-tsan \
+    --spawn_strategy=local \
     --test_env=OMP_TOOL_LIBRARIES="$(clang -print-file-name=libarcher.so)"
   check_format
-  printf '\n%-22s %7s %7s %8s\n' configuration passed failed skipped
+  printf '\n%-23s %7s %7s %8s\n' configuration passed failed skipped
   printf '%s\n' "${table[@]}"
   echo
 fi
