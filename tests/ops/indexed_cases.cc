@@ -42,7 +42,8 @@ Dims ElementPosition(const HostTensor& data, const HostTensor& indices, Dims at,
 Dims RowPosition(const HostTensor& data, const HostTensor& indices,
                  const Dims& at, int64_t batch_dims) {
   const Dims& dims = indices.type.dims;
-  const auto row_end = at.begin() + static_cast<int64_t>(dims.size()) - 1;
+  // In parentheses: `at` may be empty, and nothing lies beyond it.
+  const auto row_end = at.begin() + (static_cast<int64_t>(dims.size()) - 1);
   Dims position(at.begin(), at.begin() + batch_dims);
   Dims row(at.begin(), row_end);
   for (int64_t k = 0; k < dims.back(); ++k) {
