@@ -1,7 +1,9 @@
 // A loss behind the first output, and a new last layer in place of the model's.
 
 #include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/initialize.h"
@@ -39,6 +41,7 @@ absl::Status GraphImporter::AddLoss() {
     op = options_.loss == "nll" ? "NegativeLogLikelihoodLoss"
                                 : "SoftmaxCrossEntropyLoss";
     ImportId scores = y;
+    int64_t classes_axis = 1;
     // Where the model ends in the softmax that the loss has in it, the loss
     // reads what goes into that.
     ImportId at = y;
@@ -47,10 +50,13 @@ absl::Status GraphImporter::AddLoss() {
       if (made.op == "Softmax" || made.op == "LogSoftmax") {
         const TensorType& type = values_[made.in[0]].type;
         const int64_t axis = made.attrs.Int("axis");
-        if ((axis < 0 ? axis + type.rank() : axis) == 1) {
+        const int64_t classes = axis < 0 ? axis + type.rank() : axis;
+        if (classes == 1 || (classes > 1 && at == y)) {
           scores = made.in[0];
+          classes_axis = classes;
           result_.notes.push_back(
-              absl::StrCat("the loss reads what goes into the last ", made.op));
+              absl::StrCat("the loss reads what goes into the last ", made.op,
+                           ", classes along axis ", classes));
         }
         break;
       }
@@ -58,11 +64,21 @@ absl::Status GraphImporter::AddLoss() {
       at = made.in[0];
     }
     y = scores;
-    label = values_[y].type;
-    if (label.rank() < 2) {
+    if (values_[y].type.rank() < 2) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "scores are [rows, classes, ...], got ", ToString(label)));
+          "scores are [rows, classes, ...], got ", ToString(values_[y].type)));
     }
+    if (classes_axis != 1) {
+      Ints perm;
+      for (int64_t a = 0; a < values_[y].type.rank(); ++a) {
+        if (a == 1) perm.push_back(classes_axis);
+        if (a != classes_axis) perm.push_back(a);
+      }
+      near.out = {y};
+      ASSIGN_OR_RETURN(y, AddNode(near, "Transpose", {y}, {{"perm", perm}}));
+      near.out.clear();
+    }
+    label = values_[y].type;
     label.dtype = DType::kI64;
     label.dims.erase(label.dims.begin() + 1);
   } else if (options_.loss != "mse") {
@@ -77,11 +93,17 @@ absl::Status GraphImporter::AddLoss() {
   value.kind = ImportValue::Kind::kInput;
   value.type = label;
   value.symbols.assign(label.rank(), "");
-  // The rows of a label are the rows of what it judges.
+  // The rows of a label are the rows of what it judges, and its other dims the
+  // model's where they agree.
   for (const ImportId id : inputs_) {
     if (id == kAbsent || values_[id].symbols.empty()) continue;
-    if (values_[id].type.dims[0] == label.dims[0]) {
-      value.symbols[0] = values_[id].symbols[0];
+    const TensorType& type = values_[id].type;
+    const std::vector<std::string>& symbols = values_[id].symbols;
+    const size_t both = std::min(label.dims.size(), symbols.size());
+    for (size_t i = 0; i < both; ++i) {
+      if (type.dims[i] == label.dims[i]) {
+        value.symbols[i] = symbols[i];
+      }
     }
     break;
   }

@@ -47,6 +47,7 @@ bool FreeEntries(const std::vector<FreeSymbol>& symbols,
   if (dims.v_size() != other.size()) return false;
   for (int i = 0; i < other.size(); ++i) {
     proto::Dim& dim = *dims.mutable_v(i);
+    // A symbol, by an earlier comparison: types tell whether it still is one.
     if (dim.has_symbol() || dim.value() == other.Get(i)) continue;
     const FreeSymbol* const symbol =
         FindSymbol(symbols, dim.value(), other.Get(i));
@@ -57,7 +58,7 @@ bool FreeEntries(const std::vector<FreeSymbol>& symbols,
 }
 
 // Opens the entry of `shape` in which it differs from `other`. Returns whether
-// there is just one, or none.
+// there is just one, or none, but for those that are open.
 bool FreeShape(const RepeatedField<int64_t>& other,
                RepeatedField<int64_t>& shape) {
   if (other.size() != shape.size()) return false;
@@ -65,7 +66,8 @@ bool FreeShape(const RepeatedField<int64_t>& other,
   bool has_open = false;
   for (int i = 0; i < shape.size(); ++i) {
     has_open = has_open || shape.Get(i) == -1;
-    if (other.Get(i) == shape.Get(i)) continue;
+    // -1 and 0, by an earlier comparison: open already.
+    if (other.Get(i) == shape.Get(i) || shape.Get(i) <= 0) continue;
     if (differs >= 0) return false;
     differs = i;
   }

@@ -18,6 +18,10 @@ namespace {
 // More named dims are not tried one by one: each takes an import.
 constexpr size_t kMostTriedDims = 8;
 
+// What is added to named dims for other imports: of both parities, and beyond
+// most numbers that a model compares a dim with.
+constexpr int64_t kTriedSteps[] = {2, 3, 300};
+
 // Imports with the dims as `options` say, binding what turns out to be needed.
 absl::StatusOr<ImportedModel> ImportOnce(const onnx::ModelProto& model,
                                          const OpTable& ops,
@@ -35,6 +39,43 @@ absl::StatusOr<ImportedModel> ImportOnce(const onnx::ModelProto& model,
   }
 }
 
+// Ok if every pattern of --freeze and --trainable meets a name; what functions
+// hold has its names while importing only.
+absl::Status CheckGlobs(const onnx::ModelProto& model,
+                        const ImportOptions& options,
+                        absl::string_view source) {
+  if (model.functions_size() > 0) return absl::OkStatus();
+  const auto meets = [&model](const std::string& glob) {
+    for (const onnx::TensorProto& tensor : model.graph().initializer()) {
+      if (MatchesGlob(glob, tensor.name())) return true;
+    }
+    for (const onnx::NodeProto& node : model.graph().node()) {
+      for (const std::string& name : node.output()) {
+        if (MatchesGlob(glob, name)) return true;
+      }
+    }
+    return false;
+  };
+  for (const std::vector<std::string>& globs :
+       {options.freeze, options.trainable}) {
+    for (const std::string& glob : globs) {
+      if (meets(glob)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat(source, ": no initializer is named like ", Quote(glob)));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// Returns the model if it loads.
+absl::StatusOr<ImportedModel> Checked(ImportedModel& imported,
+                                      const OpTable& ops,
+                                      absl::string_view source) {
+  RETURN_IF_ERROR(
+      LoadGraph(imported.graph, ops, /*bindings=*/{}, source).status());
+  return std::move(imported);
+}
+
 }  // namespace
 
 absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
@@ -42,46 +83,65 @@ absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
                                           const ImportOptions& options,
                                           const std::string& folder,
                                           absl::string_view source) {
+  RETURN_IF_ERROR(CheckGlobs(model, options, source));
   ASSIGN_OR_RETURN(ImportedModel imported,
                    ImportOnce(model, ops, options, folder, source));
-  // A symbol is one only if the model means the same at another value of it.
-  // As a rule all are: that takes one import more.
-  ImportOptions fixed = options;
-  const auto is_free = [&](const std::vector<std::string>& names) {
-    ImportOptions other = options;
-    int64_t added = 0;
-    for (const std::string& name : names) {
-      other.symbols.emplace(name, 1).first->second += ++added + 1;
-    }
-    const absl::StatusOr<ImportedModel> there =
-        ImportOnce(model, ops, other, folder, source);
-    return there.ok() && FreeDims(*there, ops, imported);
-  };
-  std::vector<std::string> names;
-  for (const auto& [ours, theirs] : imported.symbols) names.push_back(theirs);
-  if (!names.empty() && !is_free(names)) {
-    for (const std::string& name : names) {
-      if (names.size() <= kMostTriedDims && is_free({name})) continue;
-      if (options.symbols.find(name) == options.symbols.end()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            source, ": dim ", Quote(name),
-            " fixes shapes within the model: give it a value (--set ", name,
-            "=N)"));
+  // A symbol is one only if the model means the same at other values of it.
+  // Values at which there is no such model say nothing. Opens `imported`, made
+  // with the dims of `from`, if dims are free.
+  const auto is_free = [&](const ImportOptions& from,
+                           const std::vector<std::string>& names) {
+    const proto::Graph before = imported.graph;
+    bool is_free = false;
+    for (const int64_t step : kTriedSteps) {
+      ImportOptions other = from;
+      int64_t added = step;
+      for (const std::string& name : names) {
+        other.symbols.emplace(name, 1).first->second += added++;
       }
-      fixed.fixed_symbols.insert(name);
+      const absl::StatusOr<ImportedModel> there =
+          ImportOnce(model, ops, std::move(other), folder, source);
+      if (!there.ok()) continue;
+      is_free = FreeDims(*there, ops, imported);
+      if (!is_free) break;
     }
-  }
-  if (!fixed.fixed_symbols.empty()) {
-    ASSIGN_OR_RETURN(imported, ImportOnce(model, ops, fixed, folder, source));
-    for (const std::string& name : fixed.fixed_symbols) {
-      imported.notes.push_back(absl::StrCat("dim ", Quote(name),
-                                            " fixes shapes: it is ",
-                                            fixed.symbols[name], " for good"));
+    if (!is_free) imported.graph = before;
+    return is_free;
+  };
+  const auto names_of = [](const ImportedModel& model) {
+    std::vector<std::string> names;
+    for (const auto& [ours, theirs] : model.symbols) names.push_back(theirs);
+    return names;
+  };
+  const auto refused = [&](const std::string& name) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(source, ": dim ", Quote(name),
+                     " fixes shapes within the model: give it a value (--set ",
+                     name, "=N)"));
+  };
+  const std::vector<std::string> names = names_of(imported);
+  if (names.empty() || is_free(options, names))
+    return Checked(imported, ops, source);
+
+  // As a rule all are free: one by one only where they are not.
+  ImportOptions fixed = options;
+  for (const std::string& name : names) {
+    if (names.size() <= kMostTriedDims && is_free(options, {name})) continue;
+    if (options.symbols.find(name) == options.symbols.end()) {
+      return refused(name);
     }
+    fixed.fixed_symbols.insert(name);
   }
-  RETURN_IF_ERROR(
-      LoadGraph(imported.graph, ops, /*bindings=*/{}, source).status());
-  return imported;
+  ASSIGN_OR_RETURN(imported, ImportOnce(model, ops, fixed, folder, source));
+  // What was opened for the others went with the graph that this one replaces.
+  const std::vector<std::string> left = names_of(imported);
+  if (!left.empty() && !is_free(fixed, left)) return refused(left.front());
+  for (const std::string& name : fixed.fixed_symbols) {
+    imported.notes.push_back(absl::StrCat("dim ", Quote(name),
+                                          " fixes shapes: it is ",
+                                          fixed.symbols[name], " for good"));
+  }
+  return Checked(imported, ops, source);
 }
 
 absl::StatusOr<ImportedModel> ImportFile(const std::string& path,

@@ -339,6 +339,36 @@ TEST(ImportTest, ACrossEntropyReadsWhatGoesIntoTheLastSoftmax) {
   EXPECT_EQ(graph.input(1).type().dim(0).symbol(), "n");
 }
 
+// A language model: classes along the last axis.
+TEST(ImportTest, ACrossEntropyFollowsTheAxisOfTheLastSoftmax) {
+  OnnxBuilder builder;
+  builder.Input("x", {"n", "t", "5"}).Output("y");
+  OnnxBuilder::Int(builder.Node("Softmax", {"x"}, {"y"}), "axis", -1);
+  ImportOptions options;
+  options.loss = "softmax_cross_entropy";
+  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  const proto::Graph& graph = imported->graph;
+  EXPECT_EQ(Ops(graph), (std::vector<std::string>{"Softmax", "Transpose",
+                                                  "SoftmaxCrossEntropyLoss"}));
+  const proto::TensorType& label = graph.input(1).type();
+  ASSERT_EQ(label.dim_size(), 2);
+  EXPECT_EQ(label.dim(0).symbol(), "n");
+  EXPECT_EQ(label.dim(1).symbol(), "t");
+  const std::unique_ptr<OpTable> ops = MakeOpTable();
+  const absl::StatusOr<Graph> loaded =
+      LoadGraph(graph, *ops, {{"n", 3}, {"t", 7}}, "m");
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+}
+
+TEST(ImportTest, APatternThatMeetsNothingIsRefused) {
+  OnnxBuilder builder = TwoLayers();
+  ImportOptions options;
+  options.freeze = {"w*", "nothing*"};
+  const absl::Status status = builder.Import(options).status();
+  EXPECT_NE(status.message().find("'nothing*'"), std::string::npos) << status;
+}
+
 TEST(ImportTest, AMeanSquaredErrorWantsATargetLikeTheOutput) {
   OnnxBuilder builder = TwoLayers("6");
   ImportOptions options;
