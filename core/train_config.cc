@@ -70,7 +70,7 @@ absl::Status CheckOptimizer(const TrainConfig& config) {
     }
     case TrainConfig::kRmsprop: {
       const proto::RmsProp& rmsprop = config.rmsprop();
-      RETURN_IF_ERROR(NotNegative("rmsprop.alpha", rmsprop.alpha()));
+      RETURN_IF_ERROR(Fraction("rmsprop.alpha", rmsprop.alpha()));
       RETURN_IF_ERROR(NotNegative("rmsprop.epsilon", rmsprop.epsilon()));
       RETURN_IF_ERROR(NotNegative("rmsprop.momentum", rmsprop.momentum()));
       return NotNegative("rmsprop.weight_decay", rmsprop.weight_decay());

@@ -99,5 +99,29 @@ TEST(MakeFolderTest, MakesWhatIsMissing) {
   }
 }
 
+TEST(CheckOutputsTest, NoFileThatIsReadOrWrittenTwiceIsAccepted) {
+  const std::string folder = Folder();
+  const std::string model = folder + "/model";
+  std::ofstream(model) << "content";
+  std::filesystem::create_symlink(model, folder + "/link");
+  const std::string a = folder + "/a";
+  EXPECT_TRUE(CheckOutputs({a, "", folder + "/b"}, {model, ""}).ok());
+  EXPECT_FALSE(CheckOutputs({a, folder + "/./a"}, {model}).ok());
+  EXPECT_FALSE(CheckOutputs({model}, {folder + "/link"}).ok());
+  const absl::Status over = CheckOutputs({a, model}, {model});
+  EXPECT_TRUE(absl::StrContains(over.message(), "which is read")) << over;
+}
+
+TEST(CheckOutputsTest, ATrainedModelIsNotWrittenOverItsData) {
+  const std::string data = Folder() + "/digits.csv.gz";
+  std::filesystem::copy_file("examples/data/digits.csv.gz", data);
+  const auto bytes = std::filesystem::file_size(data);
+  const CommandResult result =
+      RunReprise({"train", kDigits, "--data=" + data, "--save=" + data});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(absl::StrContains(result.err, "which is read")) << result.err;
+  EXPECT_EQ(std::filesystem::file_size(data), bytes);
+}
+
 }  // namespace
 }  // namespace reprise

@@ -61,5 +61,35 @@ TEST(RunCommandTest, NanHasNoSign) {
   }
 }
 
+// A path gives `/` a meaning, so both names become a_b.npy.
+TEST(RunCommandTest, TwoResultsAreNotOneFile) {
+  const std::string folder = ::testing::TempDir() + "/run_collision";
+  std::filesystem::remove_all(folder);
+  const std::string model = ::testing::TempDir() + "/collision.textproto";
+  std::ofstream(model) << R"(
+    format_version: 1
+    name: "m"
+    input { name: "x" type { dtype: FLOAT32 dim { value: 1 } dim { value: 2 } } }
+    node { op: "Relu" input: "x" output: "a/b" }
+    node { op: "Neg" input: "x" output: "a_b" }
+    output: "a/b"
+    output: "a_b"
+  )";
+  const CommandResult result =
+      RunReprise({"run", model, "--input", "x=" + FileOfX(Ones()),
+                  "--threads=1", "--out-dir=" + folder});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(absl::StrContains(result.err, "would be one file")) << result.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
+TEST(RunCommandTest, ASymbolIsSetOnce) {
+  const CommandResult result =
+      RunReprise({"run", kLesson, "--set", "batch=1", "--set", "batch=2"});
+  EXPECT_EQ(result.code, 2);
+  EXPECT_TRUE(absl::StrContains(result.err, "'batch' is given twice"))
+      << result.err;
+}
+
 }  // namespace
 }  // namespace reprise

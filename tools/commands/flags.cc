@@ -2,6 +2,8 @@
 
 #include <cfloat>
 #include <cmath>
+#include <memory>
+#include <set>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
@@ -83,6 +85,12 @@ void AddSymbolFlag(CLI::App& app, std::vector<std::string>& sets) {
   app.add_option("--set", sets, "Value of a symbol, e.g. --set batch=64")
       ->type_name("SYMBOL=N")
       ->check(CheckBinding)
+      ->check([seen = std::make_shared<std::set<std::string>>()](
+                  const std::string& text) -> std::string {
+        const std::string name = text.substr(0, text.find('='));
+        if (seen->insert(name).second) return "";
+        return absl::StrCat("symbol '", name, "' is given twice");
+      })
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }

@@ -38,6 +38,10 @@ class ImportCommand : public Command {
     ASSIGN_OR_RETURN(const ImportedModel imported,
                      ImportFile(model_, *ops, options));
     RETURN_IF_ERROR(MakeFolder(out_));
+    RETURN_IF_ERROR(CheckOutputs({absl::StrCat(out_, "/model.textproto"),
+                                  absl::StrCat(out_, "/weights.safetensors"),
+                                  absl::StrCat(out_, "/names.json")},
+                                 {model_}));
     RETURN_IF_ERROR(WriteImported(imported, out_));
     int64_t elements = 0;
     for (const NamedArray& weight : imported.weights) {

@@ -33,6 +33,14 @@ absl::Status CheckReplaceable(const std::string& path) {
   return errno == ENOENT ? absl::OkStatus() : SystemError(path);
 }
 
+bool IsSameFile(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) return false;
+  std::error_code none;
+  return std::filesystem::path(a).lexically_normal() ==
+             std::filesystem::path(b).lexically_normal() ||
+         std::filesystem::equivalent(a, b, none);
+}
+
 }  // namespace
 
 absl::Status CheckWritable(const std::string& path) {
@@ -51,6 +59,26 @@ absl::Status CheckWritable(const std::string& path) {
   }
   return access(folder.c_str(), W_OK | X_OK) == 0 ? absl::OkStatus()
                                                   : SystemError(path);
+}
+
+absl::Status CheckOutputs(const std::vector<std::string>& outputs,
+                          const std::vector<std::string>& inputs) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    RETURN_IF_ERROR(CheckWritable(outputs[i]));
+    for (const std::string& input : inputs) {
+      if (IsSameFile(outputs[i], input)) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            outputs[i], ": would be written over ", input, ", which is read"));
+      }
+    }
+    for (size_t k = 0; k < i; ++k) {
+      if (IsSameFile(outputs[i], outputs[k])) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(outputs[i], ": two results would be this one file"));
+      }
+    }
+  }
+  return absl::OkStatus();
 }
 
 absl::Status MakeFolder(const std::string& path) {

@@ -4,6 +4,7 @@
 #define TOOLS_COMMANDS_OUTPUT_FILE_H_
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 
@@ -15,6 +16,13 @@ namespace reprise {
 //
 //   errors: naming `path` and the system's reason.
 absl::Status CheckWritable(const std::string& path);
+
+// Ok if each of `outputs` is writable and none is another one, or one of
+// `inputs`, which would be lost. Empty paths stand for options not given.
+//
+//   errors: those of CheckWritable; InvalidArgument naming both paths.
+absl::Status CheckOutputs(const std::vector<std::string>& outputs,
+                          const std::vector<std::string>& inputs);
 
 // Creates a folder, and those around it, if it is not there.
 //

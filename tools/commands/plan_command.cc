@@ -255,9 +255,8 @@ class PlanCommand : public Command {
   }
 
   absl::Status Run(const Console& console) override {
-    for (const std::string& file : {out_, html_, annotations_}) {
-      RETURN_IF_ERROR(CheckWritable(file));
-    }
+    RETURN_IF_ERROR(CheckOutputs({out_, html_, annotations_},
+                                 {model_.model, config_.config}));
     ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
     const proto::Graph& graph = source.graph;
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());

@@ -241,6 +241,15 @@ class RunCommand : public Command {
 
   absl::Status WriteFiles(const std::vector<PassResult>& results) const {
     if (out_dir_.empty()) return absl::OkStatus();
+    std::map<std::string, std::string> names;  // of results, by file
+    for (const PassResult& result : results) {
+      const auto [other, is_new] = names.emplace(FileName(result), result.name);
+      if (!is_new) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(out_dir_, ": results '", other->second, "' and '",
+                         result.name, "' would be one file, ", other->first));
+      }
+    }
     for (const PassResult& result : results) {
       const std::string npy = ToNpy(result.array);
       RETURN_IF_ERROR(

@@ -94,7 +94,7 @@ class SweepCommand : public Command {
   }
 
   absl::Status Run(const Console& console) override {
-    RETURN_IF_ERROR(CheckWritable(html_));
+    RETURN_IF_ERROR(CheckOutputs({html_}, {model_.model, config_.config}));
     ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
     const proto::Graph& graph = source.graph;
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());

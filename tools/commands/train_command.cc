@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/str_format.h"
 #include "core/status_macros.h"
 #include "tools/commands/command.h"
@@ -82,8 +83,13 @@ class TrainCommand : public Command {
   }
 
   absl::Status Run(const Console& console) override {
-    RETURN_IF_ERROR(CheckWritable(save_));
-    RETURN_IF_ERROR(CheckWritable(checkpoint_));
+    std::vector<std::string> inputs = {model_.model, config_.config};
+    for (const std::string& files : {data_.data, eval_data_}) {
+      for (const absl::string_view file : absl::StrSplit(files, ',')) {
+        inputs.emplace_back(file);
+      }
+    }
+    RETURN_IF_ERROR(CheckOutputs({save_, checkpoint_}, inputs));
     ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
     const proto::Graph& graph = source.graph;
     ASSIGN_OR_RETURN(const proto::TrainConfig config, config_.Read());
