@@ -107,8 +107,9 @@ void ModelFlags::Add(CLI::App& app) {
   import.Add(app);
 }
 
-absl::StatusOr<ModelSource> ModelFlags::Read(const Console& console) const {
-  return ReadModel(model, import, SymbolsOf(sets), console);
+absl::StatusOr<ModelSource> ModelFlags::Read(
+    const Console& console, std::map<std::string, TensorType> inputs) const {
+  return ReadModel(model, import, SymbolsOf(sets), console, std::move(inputs));
 }
 
 Bindings ModelFlags::symbols() const {

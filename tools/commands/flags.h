@@ -4,6 +4,7 @@
 #define TOOLS_COMMANDS_FLAGS_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -56,7 +57,11 @@ struct ModelFlags {
 
   // The model, with the weights that an ONNX file has. Of such a file the
   // symbols are bound once it is read.
-  absl::StatusOr<ModelSource> Read(const Console& console) const;
+  //
+  //   inputs: types of the data at hand, which tell an ONNX file's named dims.
+  absl::StatusOr<ModelSource> Read(
+      const Console& console,
+      std::map<std::string, TensorType> inputs = {}) const;
 
   Bindings symbols() const;
 

@@ -102,10 +102,9 @@ absl::Status ModelSource::SetWeights(Trainer& trainer) const {
   return trainer.SetWeights(views, path);
 }
 
-absl::StatusOr<ModelSource> ReadModel(const std::string& path,
-                                      const ImportFlags& flags,
-                                      const Bindings& symbols,
-                                      const Console& console) {
+absl::StatusOr<ModelSource> ReadModel(
+    const std::string& path, const ImportFlags& flags, const Bindings& symbols,
+    const Console& console, std::map<std::string, TensorType> inputs) {
   ModelSource source;
   source.path = path;
   if (!IsOnnxPath(path)) {
@@ -118,7 +117,8 @@ absl::StatusOr<ModelSource> ReadModel(const std::string& path,
     ASSIGN_OR_RETURN(source.graph, ReadGraphFile(path));
     return source;
   }
-  ASSIGN_OR_RETURN(const ImportOptions options, flags.Read(symbols));
+  ASSIGN_OR_RETURN(ImportOptions options, flags.Read(symbols));
+  options.inputs = std::move(inputs);
   const std::unique_ptr<OpTable> ops = MakeOpTable();
   ASSIGN_OR_RETURN(ImportedModel imported, ImportFile(path, *ops, options));
   for (const std::string& note : imported.notes) {

@@ -5,6 +5,7 @@
 #define TOOLS_COMMANDS_MODEL_SOURCE_H_
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -49,12 +50,12 @@ struct ModelSource {
 // Reads a graph file, or imports an ONNX file and notes on `console.err` what
 // was decided.
 //
+//   inputs: types of the data at hand, which tell an ONNX file's named dims.
 //   errors: those of ReadGraphFile and ImportFile; InvalidArgument for import
 //           flags where nothing is imported.
-absl::StatusOr<ModelSource> ReadModel(const std::string& path,
-                                      const ImportFlags& flags,
-                                      const Bindings& symbols,
-                                      const Console& console);
+absl::StatusOr<ModelSource> ReadModel(
+    const std::string& path, const ImportFlags& flags, const Bindings& symbols,
+    const Console& console, std::map<std::string, TensorType> inputs = {});
 
 }  // namespace reprise
 

@@ -20,6 +20,7 @@
 #include "tools/data/gzip.h"
 #include "tools/data/npy.h"
 #include "tools/data/pass_arrays.h"
+#include "tools/importer/onnx_file.h"
 
 namespace reprise {
 namespace {
@@ -139,7 +140,13 @@ class RunCommand : public Command {
   }
 
   absl::Status Run(const Console& console) override {
-    ASSIGN_OR_RETURN(const ModelSource source, model_.Read(console));
+    std::map<std::string, TensorType> types;
+    if (IsOnnxPath(model_.model)) {
+      RETURN_IF_ERROR(ReadArrays());
+      for (const auto& [name, array] : arrays_) types[name] = array.type;
+    }
+    ASSIGN_OR_RETURN(const ModelSource source,
+                     model_.Read(console, std::move(types)));
     const proto::Graph& graph = source.graph;
     RETURN_IF_ERROR(ReadInputs(graph));
     if (!out_dir_.empty()) RETURN_IF_ERROR(MakeFolder(out_dir_));
@@ -189,6 +196,20 @@ class RunCommand : public Command {
     return absl::StrCat("input '", name, "' is given twice");
   }
 
+  // Reads every --input that has not been read.
+  absl::Status ReadArrays() {
+    for (const std::string& text : inputs_) {
+      const size_t at = text.find('=');
+      const auto [array, is_new] = arrays_.emplace(text.substr(0, at), Array());
+      if (!is_new) continue;
+      const std::string path = text.substr(at + 1);
+      ASSIGN_OR_RETURN(const std::string content,
+                       ReadFile(path, kMaxDataFileBytes));
+      ASSIGN_OR_RETURN(array->second, ParseNpy(content, path));
+    }
+    return absl::OkStatus();
+  }
+
   // Reads every --input; the model's inputs and the files must be the same.
   absl::Status ReadInputs(const proto::Graph& graph) {
     std::vector<std::string> names;
@@ -196,9 +217,7 @@ class RunCommand : public Command {
       names.push_back(input.name());
     }
     for (const std::string& text : inputs_) {
-      const size_t at = text.find('=');
-      const std::string name = text.substr(0, at);
-      const std::string path = text.substr(at + 1);
+      const std::string name = text.substr(0, text.find('='));
       if (std::find(names.begin(), names.end(), name) == names.end()) {
         return absl::InvalidArgumentError(absl::StrCat(
             model_.model, ": has no input '", name, "'; ",
@@ -206,10 +225,8 @@ class RunCommand : public Command {
                           : absl::StrCat("there are '",
                                          absl::StrJoin(names, "', '"), "'")));
       }
-      ASSIGN_OR_RETURN(const std::string content,
-                       ReadFile(path, kMaxDataFileBytes));
-      ASSIGN_OR_RETURN(arrays_[name], ParseNpy(content, path));
     }
+    RETURN_IF_ERROR(ReadArrays());
     for (const std::string& name : names) {
       if (arrays_.find(name) == arrays_.end()) {
         return absl::InvalidArgumentError(

@@ -67,6 +67,23 @@ absl::Status CheckGlobs(const onnx::ModelProto& model,
   return absl::OkStatus();
 }
 
+// Returns the options with the values that named dims have in the data.
+ImportOptions WithDimsOfInputs(const onnx::ModelProto& model,
+                               ImportOptions options) {
+  for (const onnx::ValueInfoProto& input : model.graph().input()) {
+    const auto data = options.inputs.find(input.name());
+    if (data == options.inputs.end()) continue;
+    const onnx::TensorShapeProto& shape = input.type().tensor_type().shape();
+    if (shape.dim_size() != data->second.rank()) continue;  // judged later
+    for (int i = 0; i < shape.dim_size(); ++i) {
+      const std::string& name = shape.dim(i).dim_param();
+      const int64_t size = data->second.dims[i];
+      if (!name.empty() && size > 0) options.symbols.emplace(name, size);
+    }
+  }
+  return options;
+}
+
 // Returns the model if it loads.
 absl::StatusOr<ImportedModel> Checked(ImportedModel& imported,
                                       const OpTable& ops,
@@ -80,9 +97,10 @@ absl::StatusOr<ImportedModel> Checked(ImportedModel& imported,
 
 absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
                                           const OpTable& ops,
-                                          const ImportOptions& options,
+                                          const ImportOptions& asked,
                                           const std::string& folder,
                                           absl::string_view source) {
+  const ImportOptions options = WithDimsOfInputs(model, asked);
   RETURN_IF_ERROR(CheckGlobs(model, options, source));
   ASSIGN_OR_RETURN(ImportedModel imported,
                    ImportOnce(model, ops, options, folder, source));

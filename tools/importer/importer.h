@@ -40,6 +40,10 @@ struct ImportOptions {
   // nothing stays a symbol with this default.
   Bindings symbols;
 
+  // Types of the data at hand, by the inputs' names in the model: named dims
+  // that `symbols` lacks get the values that they have there.
+  std::map<std::string, TensorType> inputs;
+
   // Named dims that are numbers in the graph, not symbols: those that shapes
   // within the model depend on. ImportModel finds them.
   std::set<std::string> fixed_symbols;

@@ -85,6 +85,13 @@ TEST_P(BoundedDimTest, WantsAValue) {
   const absl::StatusOr<ImportedModel> imported = builder.Import(options);
   ASSERT_TRUE(imported.ok()) << imported.status();
   EXPECT_EQ(OutputType(*imported, {}), GetParam().type);
+
+  // The data tell the value too.
+  ImportOptions with_data;
+  with_data.inputs = {{"x", {DType::kF32, {200, 4}}}};
+  const absl::StatusOr<ImportedModel> same = builder.Import(with_data);
+  ASSERT_TRUE(same.ok()) << same.status();
+  EXPECT_EQ(OutputType(*same, {}), GetParam().type);
 }
 
 const Bounded kBounded[] = {
