@@ -39,12 +39,12 @@ absl::StatusOr<ImportedModel> ImportOnce(const onnx::ModelProto& model,
   }
 }
 
-// Ok if every pattern of --freeze and --trainable meets a name; what functions
-// hold has its names while importing only.
-absl::Status CheckGlobs(const onnx::ModelProto& model,
-                        const ImportOptions& options,
-                        absl::string_view source) {
-  if (model.functions_size() > 0) return absl::OkStatus();
+// Returns a note for each pattern of --freeze and --trainable that meets no
+// name; what functions hold has its names while importing only.
+std::vector<std::string> UnmetPatterns(const onnx::ModelProto& model,
+                                       const ImportOptions& options) {
+  std::vector<std::string> notes;
+  if (model.functions_size() > 0) return notes;
   const auto meets = [&model](const std::string& glob) {
     for (const onnx::TensorProto& tensor : model.graph().initializer()) {
       if (MatchesGlob(glob, tensor.name())) return true;
@@ -60,11 +60,11 @@ absl::Status CheckGlobs(const onnx::ModelProto& model,
        {options.freeze, options.trainable}) {
     for (const std::string& glob : globs) {
       if (meets(glob)) continue;
-      return absl::InvalidArgumentError(
-          absl::StrCat(source, ": no initializer is named like ", Quote(glob)));
+      notes.push_back(
+          absl::StrCat("no initializer is named like ", Quote(glob)));
     }
   }
-  return absl::OkStatus();
+  return notes;
 }
 
 // Returns the options with the values that named dims have in the data.
@@ -84,10 +84,12 @@ ImportOptions WithDimsOfInputs(const onnx::ModelProto& model,
   return options;
 }
 
-// Returns the model if it loads.
+// Returns the model, with `notes` too, if it loads.
 absl::StatusOr<ImportedModel> Checked(ImportedModel& imported,
                                       const OpTable& ops,
+                                      const std::vector<std::string>& notes,
                                       absl::string_view source) {
+  imported.notes.insert(imported.notes.end(), notes.begin(), notes.end());
   RETURN_IF_ERROR(
       LoadGraph(imported.graph, ops, /*bindings=*/{}, source).status());
   return std::move(imported);
@@ -101,7 +103,7 @@ absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
                                           const std::string& folder,
                                           absl::string_view source) {
   const ImportOptions options = WithDimsOfInputs(model, asked);
-  RETURN_IF_ERROR(CheckGlobs(model, options, source));
+  const std::vector<std::string> unmet = UnmetPatterns(model, options);
   ASSIGN_OR_RETURN(ImportedModel imported,
                    ImportOnce(model, ops, options, folder, source));
   // A symbol is one only if the model means the same at other values of it.
@@ -139,7 +141,7 @@ absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
   };
   const std::vector<std::string> names = names_of(imported);
   if (names.empty() || is_free(options, names))
-    return Checked(imported, ops, source);
+    return Checked(imported, ops, unmet, source);
 
   // As a rule all are free: one by one only where they are not.
   ImportOptions fixed = options;
@@ -159,7 +161,7 @@ absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
                                           " fixes shapes: it is ",
                                           fixed.symbols[name], " for good"));
   }
-  return Checked(imported, ops, source);
+  return Checked(imported, ops, unmet, source);
 }
 
 absl::StatusOr<ImportedModel> ImportFile(const std::string& path,
