@@ -20,6 +20,9 @@ namespace {
 // the 16 KiB that steps are allowed.
 constexpr int64_t kStepBytesPerThread = 512 * 1024;
 
+// Searches for a plan within what the process has left.
+constexpr int kMostSearches = 4;
+
 template <typename Names>
 std::string Quoted(const Names& names) {
   return absl::StrJoin(names, ", ", [](std::string* out, const auto& name) {
@@ -173,17 +176,27 @@ absl::Status Trainer::BuildKernels() {
 }
 
 absl::Status Trainer::FitProcessBudget() {
-  const int64_t left = ArenaBytesLeft(plan_, /*engine_bytes=*/0);
-  if (plan_.arena_bytes <= left) return absl::OkStatus();
+  int64_t left = 0;
   absl::Status status;
-  if (plan_.plan_within == nullptr) {
+  // A search takes memory of its own, which the process does not give back:
+  // what is left is measured again after it.
+  for (int search = 0; search < kMostSearches; ++search) {
+    left = ArenaBytesLeft(plan_, /*engine_bytes=*/0);
+    if (plan_.arena_bytes <= left) return absl::OkStatus();
     status = absl::ResourceExhaustedError(
         absl::StrCat("the plan's arena has ", plan_.arena_bytes, " bytes"));
-  } else {
+    if (plan_.plan_within == nullptr) break;
     absl::StatusOr<std::vector<Plan>> plans =
         plan_.plan_within(std::max<int64_t>(left, 0));
-    if (plans.ok()) return UsePlans(*std::move(plans));
     status = plans.status();
+    if (!plans.ok()) break;
+    RETURN_IF_ERROR(UsePlans(*std::move(plans)));
+  }
+  left = ArenaBytesLeft(plan_, /*engine_bytes=*/0);
+  if (status.ok() && plan_.arena_bytes <= left) return absl::OkStatus();
+  if (status.ok()) {
+    status = absl::ResourceExhaustedError(
+        absl::StrCat("the plan's arena has ", plan_.arena_bytes, " bytes"));
   }
   return absl::Status(
       status.code(),
