@@ -180,23 +180,19 @@ absl::Status Trainer::FitProcessBudget() {
   absl::Status status;
   // A search takes memory of its own, which the process does not give back:
   // what is left is measured again after it.
-  for (int search = 0; search < kMostSearches; ++search) {
+  for (int searches = 0;; ++searches) {
     left = ArenaBytesLeft(plan_, /*engine_bytes=*/0);
     if (plan_.arena_bytes <= left) return absl::OkStatus();
-    status = absl::ResourceExhaustedError(
-        absl::StrCat("the plan's arena has ", plan_.arena_bytes, " bytes"));
-    if (plan_.plan_within == nullptr) break;
+    if (plan_.plan_within == nullptr || searches == kMostSearches) {
+      status = absl::ResourceExhaustedError(
+          absl::StrCat("the plan's arena has ", plan_.arena_bytes, " bytes"));
+      break;
+    }
     absl::StatusOr<std::vector<Plan>> plans =
         plan_.plan_within(std::max<int64_t>(left, 0));
     status = plans.status();
     if (!plans.ok()) break;
     RETURN_IF_ERROR(UsePlans(*std::move(plans)));
-  }
-  left = ArenaBytesLeft(plan_, /*engine_bytes=*/0);
-  if (status.ok() && plan_.arena_bytes <= left) return absl::OkStatus();
-  if (status.ok()) {
-    status = absl::ResourceExhaustedError(
-        absl::StrCat("the plan's arena has ", plan_.arena_bytes, " bytes"));
   }
   return absl::Status(
       status.code(),

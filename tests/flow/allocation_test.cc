@@ -14,17 +14,8 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "reprise.h"
+#include "tests/testing/instances.h"
 #include "tests/testing/plan_oracle.h"
-
-// The sanitizers have allocators of their own, which may not be replaced.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define REPRISE_SANITIZED_ALLOCATOR
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define REPRISE_SANITIZED_ALLOCATOR
-#endif
 
 namespace {
 
@@ -34,7 +25,8 @@ std::atomic<bool> counting{false};
 std::atomic<long> num_large{0};
 std::atomic<size_t> largest{0};
 
-#ifndef REPRISE_SANITIZED_ALLOCATOR
+// The sanitizers have allocators of their own, which may not be replaced.
+#ifndef REPRISE_SANITIZED
 void Count(size_t bytes) {
   if (!counting.load(std::memory_order_relaxed)) return;
   size_t seen = largest.load(std::memory_order_relaxed);
@@ -46,7 +38,7 @@ void Count(size_t bytes) {
 
 }  // namespace
 
-#ifndef REPRISE_SANITIZED_ALLOCATOR
+#ifndef REPRISE_SANITIZED
 // glibc's own entry points; present in every glibc.
 extern "C" {
 void* __libc_malloc(size_t bytes);
@@ -86,7 +78,7 @@ namespace reprise {
 namespace {
 
 TEST(AllocationTest, TheCounterSeesALargeAllocation) {
-#ifdef REPRISE_SANITIZED_ALLOCATOR
+#ifdef REPRISE_SANITIZED
   GTEST_SKIP() << "the sanitizer's allocator cannot be watched";
 #endif
   counting = true;
@@ -99,7 +91,7 @@ TEST(AllocationTest, TheCounterSeesALargeAllocation) {
 
 // At sizes where a hidden buffer of a kernel would be far above 16 KiB.
 TEST(AllocationTest, NoExampleAllocatesSixteenKibibytesInsideAStep) {
-#ifdef REPRISE_SANITIZED_ALLOCATOR
+#ifdef REPRISE_SANITIZED
   GTEST_SKIP() << "the sanitizer's allocator cannot be watched";
 #endif
   struct Example {

@@ -13,16 +13,8 @@
 #include "core/proto_file.h"
 #include "gtest/gtest.h"
 #include "reprise.h"
+#include "tests/testing/instances.h"
 #include "tests/testing/plan_oracle.h"
-
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define REPRISE_SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define REPRISE_SANITIZED
-#endif
 
 namespace reprise {
 namespace {

@@ -16,17 +16,8 @@
 #include "core/process_memory.h"
 #include "gtest/gtest.h"
 #include "reprise.h"
+#include "tests/testing/instances.h"
 #include "tests/testing/plan_oracle.h"
-
-// The sanitizers' own address space leaves nothing to limit.
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define REPRISE_SANITIZED
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define REPRISE_SANITIZED
-#endif
 
 namespace reprise {
 namespace {

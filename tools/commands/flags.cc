@@ -81,16 +81,22 @@ CLI::Validator Integer(int64_t low, int64_t high) {
 
 CLI::Validator Seed() { return IntegerIn<uint64_t>(0, UINT64_MAX); }
 
+CLI::Validator OnceForEach(const std::string& what) {
+  return CLI::Validator(
+      [what, seen = std::make_shared<std::set<std::string>>()](
+          std::string& text) -> std::string {
+        const std::string name = text.substr(0, text.find('='));
+        if (seen->insert(name).second) return "";
+        return absl::StrCat(what, " '", name, "' is given twice");
+      },
+      "");
+}
+
 void AddSymbolFlag(CLI::App& app, std::vector<std::string>& sets) {
   app.add_option("--set", sets, "Value of a symbol, e.g. --set batch=64")
       ->type_name("SYMBOL=N")
       ->check(CheckBinding)
-      ->check([seen = std::make_shared<std::set<std::string>>()](
-                  const std::string& text) -> std::string {
-        const std::string name = text.substr(0, text.find('='));
-        if (seen->insert(name).second) return "";
-        return absl::StrCat("symbol '", name, "' is given twice");
-      })
+      ->check(OnceForEach("symbol"))
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }

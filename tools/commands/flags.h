@@ -40,6 +40,9 @@ CLI::Validator Seed();
 inline constexpr int64_t kMostSteps = int64_t{1'000'000'000'000'000};
 inline constexpr int64_t kMostEpochs = 1'000'000;
 
+// Refuses a second NAME=VALUE of one name; `what` it is that is named.
+CLI::Validator OnceForEach(const std::string& what);
+
 // --set, as a list of "symbol=number", and what it says.
 void AddSymbolFlag(CLI::App& app, std::vector<std::string>& sets);
 Bindings SymbolsOf(const std::vector<std::string>& sets);

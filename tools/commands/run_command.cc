@@ -5,7 +5,6 @@
 #include <cstring>
 #include <limits>
 #include <map>
-#include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -121,8 +120,7 @@ class RunCommand : public Command {
     app.add_option("--input", inputs_, "Content of an input, one for each")
         ->type_name("NAME=FILE.npy")
         ->check(CheckNameAndFile)
-        ->check(CLI::Validator(
-            [this](std::string& text) { return ErrorIfRepeated(text); }, ""))
+        ->check(OnceForEach("input"))
         ->expected(1)
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
     app.add_option("--grad", gradients_,
@@ -189,13 +187,6 @@ class RunCommand : public Command {
   }
 
  private:
-  // What CLI11 wants of a check: empty text, or what is wrong.
-  std::string ErrorIfRepeated(const std::string& text) {
-    const std::string name = text.substr(0, text.find('='));
-    if (named_.insert(name).second) return "";
-    return absl::StrCat("input '", name, "' is given twice");
-  }
-
   // Reads every --input that has not been read.
   absl::Status ReadArrays() {
     for (const std::string& text : inputs_) {
@@ -282,7 +273,6 @@ class RunCommand : public Command {
   std::string load_;
   std::string out_dir_;
   uint64_t seed_ = 0;
-  std::set<std::string> named_;          // by --input
   std::map<std::string, Array> arrays_;  // by input
 };
 

@@ -112,7 +112,7 @@ absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
   const auto is_free = [&](const ImportOptions& from,
                            const std::vector<std::string>& names) {
     const proto::Graph before = imported.graph;
-    bool is_free = false;
+    bool free = false;
     for (const int64_t step : kTriedSteps) {
       ImportOptions other = from;
       int64_t added = step;
@@ -122,11 +122,11 @@ absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
       const absl::StatusOr<ImportedModel> there =
           ImportOnce(model, ops, std::move(other), folder, source);
       if (!there.ok()) continue;
-      is_free = FreeDims(*there, ops, imported);
-      if (!is_free) break;
+      free = FreeDims(*there, ops, imported);
+      if (!free) break;
     }
-    if (!is_free) imported.graph = before;
-    return is_free;
+    if (!free) imported.graph = before;
+    return free;
   };
   const auto names_of = [](const ImportedModel& model) {
     std::vector<std::string> names;
@@ -140,8 +140,9 @@ absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
                      name, "=N)"));
   };
   const std::vector<std::string> names = names_of(imported);
-  if (names.empty() || is_free(options, names))
+  if (names.empty() || is_free(options, names)) {
     return Checked(imported, ops, unmet, source);
+  }
 
   // As a rule all are free: one by one only where they are not.
   ImportOptions fixed = options;

@@ -6,6 +6,7 @@
 
 #include "core/status_macros.h"
 #include "gtest/gtest.h"
+#include "tests/tools/importer/imported_run.h"
 #include "tests/tools/importer/onnx_builder.h"
 #include "tools/conformance/compare.h"
 #include "tools/data/pass_arrays.h"
@@ -13,34 +14,10 @@
 namespace reprise {
 namespace {
 
-Array Floats(const Dims& dims, const std::vector<float>& elements) {
-  Array array;
-  array.type = {DType::kF32, dims};
-  array.data.assign(reinterpret_cast<const char*>(elements.data()),
-                    elements.size() * sizeof(float));
-  return array;
-}
-
-// Runs the model of one input and one output.
-absl::StatusOr<Array> Run(OnnxBuilder& builder, const Array& x) {
-  ASSIGN_OR_RETURN(const ImportedModel imported, builder.Import());
-  TrainerOptions options;
-  options.threads = 1;
-  ASSIGN_OR_RETURN(
-      const std::unique_ptr<Trainer> runner,
-      MakeRunner(imported.graph, PlanMode::kEvaluate, {}, options));
-  RETURN_IF_ERROR(SetWeights(imported, *runner));
-  ASSIGN_OR_RETURN(Pass* const pass, runner->Find(PlanMode::kEvaluate));
-  RETURN_IF_ERROR(WriteInputs(imported, {x}, *pass));
-  RETURN_IF_ERROR(runner->Run(*pass));
-  ASSIGN_OR_RETURN(const std::vector<PassResult> results, ReadResults(*pass));
-  return results[0].array;
-}
-
 void ExpectGives(OnnxBuilder& builder, const Array& x, const Array& y) {
-  const absl::StatusOr<Array> got = Run(builder, x);
+  const absl::StatusOr<std::vector<Array>> got = RunImported(builder, {x});
   ASSERT_TRUE(got.ok()) << got.status();
-  EXPECT_EQ(Difference(*got, y, 1e-5, 1e-6), "");
+  EXPECT_EQ(Difference((*got)[0], y, 1e-5, 1e-6), "");
 }
 
 std::vector<std::string> OpsOf(OnnxBuilder& builder) {
@@ -61,8 +38,8 @@ TEST(VersionsTest, SoftmaxBeforeThirteenTakesAllFromItsAxisOnAsOneRow) {
     builder.Input("x", {"1", "2", "2"}).Output("y");
     OnnxBuilder::Int(builder.Node("Softmax", {"x"}, {"y"}), "axis", 1);
     const float each = version == 12 ? 0.25f : 0.5f;
-    ExpectGives(builder, Floats({1, 2, 2}, {0, 0, 0, 0}),
-                Floats({1, 2, 2}, {each, each, each, each}));
+    ExpectGives(builder, FloatArray({1, 2, 2}, {0, 0, 0, 0}),
+                FloatArray({1, 2, 2}, {each, each, each, each}));
   }
 }
 
@@ -71,13 +48,13 @@ TEST(VersionsTest, SoftmaxHasAnotherDefaultAxisBeforeThirteen) {
   OnnxBuilder before(12);
   before.Input("x", {"2", "2", "1"}).Output("y");
   before.Node("Softmax", {"x"}, {"y"});
-  ExpectGives(before, Floats({2, 2, 1}, {0, 0, 0, 0}),
-              Floats({2, 2, 1}, {0.5f, 0.5f, 0.5f, 0.5f}));
+  ExpectGives(before, FloatArray({2, 2, 1}, {0, 0, 0, 0}),
+              FloatArray({2, 2, 1}, {0.5f, 0.5f, 0.5f, 0.5f}));
   OnnxBuilder after(13);
   after.Input("x", {"2", "2", "1"}).Output("y");
   after.Node("Softmax", {"x"}, {"y"});
-  ExpectGives(after, Floats({2, 2, 1}, {0, 0, 0, 0}),
-              Floats({2, 2, 1}, {1, 1, 1, 1}));
+  ExpectGives(after, FloatArray({2, 2, 1}, {0, 0, 0, 0}),
+              FloatArray({2, 2, 1}, {1, 1, 1, 1}));
 }
 
 TEST(VersionsTest, SliceHasAttributesBeforeTen) {
@@ -86,12 +63,12 @@ TEST(VersionsTest, SliceHasAttributesBeforeTen) {
   onnx::NodeProto& node = before.Node("Slice", {"x"}, {"y"});
   OnnxBuilder::IntList(node, "starts", {1});
   OnnxBuilder::IntList(node, "ends", {3});
-  ExpectGives(before, Floats({4}, {1, 2, 3, 4}), Floats({2}, {2, 3}));
+  ExpectGives(before, FloatArray({4}, {1, 2, 3, 4}), FloatArray({2}, {2, 3}));
   OnnxBuilder after(10);
   after.Input("x", {"4"}).Ints("s", {1}, {-1}).Ints("e", {1}, {-5});
   after.Ints("a", {1}, {0}).Ints("t", {1}, {-2}).Output("y");
   after.Node("Slice", {"x", "s", "e", "a", "t"}, {"y"});
-  ExpectGives(after, Floats({4}, {1, 2, 3, 4}), Floats({2}, {4, 2}));
+  ExpectGives(after, FloatArray({4}, {1, 2, 3, 4}), FloatArray({2}, {4, 2}));
 }
 
 TEST(VersionsTest, AxesAreAttributesBeforeThirteenAndOperandsAfter) {
@@ -106,7 +83,8 @@ TEST(VersionsTest, AxesAreAttributesBeforeThirteenAndOperandsAfter) {
       builder.Ints("axes", {1}, {0});
       builder.graph().mutable_node(0)->add_input("axes");
     }
-    ExpectGives(builder, Floats({2, 2}, {1, 2, 3, 4}), Floats({2}, {4, 6}));
+    ExpectGives(builder, FloatArray({2, 2}, {1, 2, 3, 4}),
+                FloatArray({2}, {4, 6}));
   }
 }
 
@@ -114,7 +92,7 @@ TEST(VersionsTest, SplitWithoutSizesMakesEqualParts) {
   OnnxBuilder builder(13);
   builder.Input("x", {"4"}).Output("b");
   builder.Node("Split", {"x"}, {"a", "b"});
-  ExpectGives(builder, Floats({4}, {1, 2, 3, 4}), Floats({2}, {3, 4}));
+  ExpectGives(builder, FloatArray({4}, {1, 2, 3, 4}), FloatArray({2}, {3, 4}));
 }
 
 TEST(VersionsTest, DropoutFromTwelveOnIsWhatItsModeSays) {
@@ -144,7 +122,7 @@ TEST(VersionsTest, AMaskOfDropoutInInferenceIsAllTrue) {
   Array mask;
   mask.type = {DType::kBool, {3}};
   mask.data = std::string("\1\1\1", 3);
-  ExpectGives(builder, Floats({3}, {1, 0, 3}), mask);
+  ExpectGives(builder, FloatArray({3}, {1, 0, 3}), mask);
 }
 
 TEST(VersionsTest, RunningStatisticsOfTrainingBatchNormalizationAreAState) {
@@ -172,7 +150,7 @@ TEST(VersionsTest, PowOfTwoTypesIsOfTheFirst) {
   OnnxBuilder builder(15);
   builder.Input("x", {"2"}).Ints("p", {1}, {2}).Output("y");
   builder.Node("Pow", {"x", "p"}, {"y"});
-  ExpectGives(builder, Floats({2}, {3, 4}), Floats({2}, {9, 16}));
+  ExpectGives(builder, FloatArray({2}, {3, 4}), FloatArray({2}, {9, 16}));
 }
 
 TEST(VersionsTest, ConstantsAreWrittenInFiveWays) {
@@ -187,7 +165,8 @@ TEST(VersionsTest, ConstantsAreWrittenInFiveWays) {
   attribute.add_floats(20);
   builder.Node("Add", {"a", "b"}, {"c"});
   builder.Node("Add", {"x", "c"}, {"y"});
-  ExpectGives(builder, Floats({2}, {1, 2}), Floats({2}, {12.5f, 23.5f}));
+  ExpectGives(builder, FloatArray({2}, {1, 2}),
+              FloatArray({2}, {12.5f, 23.5f}));
   EXPECT_EQ(OpsOf(builder), std::vector<std::string>{"Add"});
 }
 
@@ -197,7 +176,8 @@ TEST(VersionsTest, CastLikeTakesTheTypeOfItsSecondOperand) {
   builder.Node("CastLike", {"x", "i"}, {"n"});
   onnx::NodeProto& back = builder.Node("Cast", {"n"}, {"y"});
   OnnxBuilder::Int(back, "to", onnx::TensorProto::FLOAT);
-  ExpectGives(builder, Floats({2}, {1.75f, -1.75f}), Floats({2}, {1, -1}));
+  ExpectGives(builder, FloatArray({2}, {1.75f, -1.75f}),
+              FloatArray({2}, {1, -1}));
 }
 
 }  // namespace
