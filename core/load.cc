@@ -1,4 +1,5 @@
-// Tested by tests/core/load_test.cc and load_rules_test.cc.
+// Tested by tests/core/load_test.cc, load_rules_test.cc and
+// load_limits_test.cc.
 
 #include "core/load.h"
 

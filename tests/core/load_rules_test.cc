@@ -1,10 +1,7 @@
 // Every rule that a model file must obey, beside a file that breaks it and
-// what the error must say. docs/formats.md lists the same rules.
+// what the error must say. docs/formats.md lists the same rules. Caps that take
+// a large file are in load_limits_test.cc.
 
-#include <unistd.h>
-
-#include <fstream>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,58 +10,19 @@
 #include "absl/strings/str_replace.h"
 #include "core/load.h"
 #include "core/op_table.h"
-#include "core/proto_file.h"
 #include "gtest/gtest.h"
-#include "tests/testing/test_path.h"
+#include "tests/core/tiny_model.h"
 #include "tests/testing/toy_ops.h"
 
 namespace reprise {
 namespace {
 
-// y = relu(x w); l = sum(y)
-constexpr absl::string_view kModel = R"(
-format_version: 1
-name: "tiny"
-symbol { name: "batch" default_value: 4 }
-input { name: "x" type { dtype: FLOAT32 dim { symbol: "batch" } dim { value: 3 } } }
-parameter { name: "w" type { dtype: FLOAT32 dim { value: 3 } dim { value: 2 } } }
-region { name: "r" }
-node { name: "fc" op: "MatMul" input: "x" input: "w" output: "h" region: "r" }
-node { name: "act" op: "Relu" input: "h" output: "y" }
-node { name: "sum" op: "ReduceSum" input: "y" output: "l" }
-output: "y"
-loss { value: "l" }
-)";
-
 struct Rule {
   std::string rule;
-  std::string find;  // in kModel; empty: `replace` is added at the end
+  std::string find;  // in kTinyModel; empty: `replace` is added at the end
   std::string replace;
   std::string error;  // what the message must hold
 };
-
-std::string Nested(absl::string_view open, absl::string_view inside,
-                   absl::string_view close, int times) {
-  std::string text;
-  for (int i = 0; i < times; ++i) absl::StrAppend(&text, open);
-  absl::StrAppend(&text, inside);
-  for (int i = 0; i < times; ++i) absl::StrAppend(&text, close);
-  return text;
-}
-
-std::string RegionChain(int length) {
-  std::string text;
-  for (int i = 1; i <= length; ++i) {
-    absl::StrAppend(&text, "region { name: \"c", i, "\" ",
-                    i > 1 ? absl::StrCat("parent: \"c", i - 1, "\"") : "",
-                    " }\n");
-  }
-  return text;
-}
-
-std::string Param(absl::string_view rest) {
-  return absl::StrCat("parameter { name: \"p\" ", rest, " }");
-}
 
 std::string Init(absl::string_view dims, absl::string_view initializer) {
   return Param(absl::StrCat("type { dtype: FLOAT32 ", dims, " } initializer { ",
@@ -421,24 +379,17 @@ std::vector<Rule> Rules() {
   return rules;
 }
 
-absl::StatusOr<Graph> LoadText(absl::string_view text, const OpTable& ops,
-                               const Bindings& bindings = {}) {
-  proto::Graph file;
-  const absl::Status parsed = ParseText(text, "model.textproto", file);
-  if (!parsed.ok()) return parsed;
-  return LoadGraph(file, ops, bindings, "model.textproto");
-}
-
 TEST(LoadRulesTest, TheModelThatIsBrokenBelowIsGood) {
   const OpTable ops(ToyOps());
-  EXPECT_TRUE(LoadText(kModel, ops).ok()) << LoadText(kModel, ops).status();
+  EXPECT_TRUE(LoadText(kTinyModel, ops).ok())
+      << LoadText(kTinyModel, ops).status();
 }
 
 TEST(LoadRulesTest, EachBrokenRuleIsRefusedByName) {
   const OpTable ops(ToyOps());
   for (const Rule& rule : Rules()) {
     SCOPED_TRACE(rule.rule);
-    std::string text(kModel);
+    std::string text(kTinyModel);
     if (rule.find.empty()) {
       absl::StrAppend(&text, rule.replace, "\n");
     } else {
@@ -455,100 +406,21 @@ TEST(LoadRulesTest, EachBrokenRuleIsRefusedByName) {
   }
 }
 
-// What is just within the limits of the rows above.
-TEST(LoadRulesTest, WhatReachesALimitIsGood) {
-  const OpTable ops(ToyOps());
-  const std::string longest(256, 'a');
-  const std::vector<std::string> additions = {
-      absl::StrCat("region { name: \"", longest, "\" }"),
-      Param("type { dtype: FLOAT32 " + Nested("dim { value: 1 } ", "", "", 8) +
-            " }"),
-      "region { name: \"p\" policy { " +
-          Nested("any_of { policy { ", "auto: true", " } }", 15) + " } }",
-      RegionChain(64)};
-  for (const std::string& addition : additions) {
-    const absl::Status status =
-        LoadText(absl::StrCat(kModel, addition, "\n"), ops).status();
-    EXPECT_TRUE(status.ok()) << status;
-  }
-}
-
-// Caps of size, too large to be written out as rows.
-struct Cap {
-  std::string rule;
-  // Does what goes beyond the cap.
-  std::function<absl::Status()> exceed;
-  std::string error;
-};
-
-int64_t PeakResidentKibibytes() {
-  std::ifstream status("/proc/self/status");
-  std::string word;
-  int64_t kibibytes = 0;
-  while (status >> word) {
-    if (word == "VmHWM:") status >> kibibytes;
-  }
-  return kibibytes;
-}
-
-TEST(LoadRulesTest, EachCapIsRefusedBeforeMemoryIsTaken) {
-  const OpTable ops(ToyOps());
-  const int64_t before = PeakResidentKibibytes();
-  const std::vector<Cap> caps = {
-      // A hole of 1 GiB and a byte: it takes no disk, and must take no memory.
-      {"files have at most 1 GiB",
-       [] {
-         const std::string path = TestPath("huge.pb");
-         std::ofstream(path).close();
-         EXPECT_EQ(truncate(path.c_str(), (int64_t{1} << 30) + 1), 0);
-         const absl::Status status = ReadGraphFile(path).status();
-         unlink(path.c_str());
-         return status;
-       },
-       "huge.pb: a file has at most 1073741824 bytes, this one has 1073741825"},
-      // Two bytes each: field 7 (node), a message, with nothing in it.
-      {"graphs have at most 2,000,000 nodes",
-       [] {
-         std::string bytes;
-         for (int i = 0; i <= 2'000'000; ++i) bytes.append("\x3a\x00", 2);
-         proto::Graph graph;
-         return ParseBinary(bytes, "g.pb", graph);
-       },
-       "field 'node' has more than 2000000 entries"}};
-  for (const Cap& cap : caps) {
-    const absl::Status status = cap.exceed();
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << cap.rule;
-    EXPECT_TRUE(absl::StrContains(status.message(), cap.error)) << status;
-  }
-  // The 4 MB of bytes above, with what a growing string wastes.
-  EXPECT_LT(PeakResidentKibibytes() - before, 64 * 1024);
-}
-
-// The same for a graph that no file has brought.
-TEST(LoadRulesTest, NodesAreCountedOnceMore) {
-  const OpTable ops(ToyOps());
-  proto::Graph file;
-  file.set_format_version(1);
-  for (int i = 0; i <= 2'000'000; ++i) file.add_node();
-  EXPECT_EQ(LoadGraph(file, ops, {}, "t").status().message(),
-            "t: a graph has at most 2000000 nodes, got 2000001");
-}
-
 TEST(LoadRulesTest, BindingsNameKnownSymbolsWithDims) {
   const OpTable ops(ToyOps());
-  EXPECT_EQ(LoadText(kModel, ops, {{"bach", 8}}).status().message(),
+  EXPECT_EQ(LoadText(kTinyModel, ops, {{"bach", 8}}).status().message(),
             "model.textproto: cannot set 'bach' to 8: the graph has no such "
             "symbol");
-  EXPECT_EQ(LoadText(kModel, ops, {{"batch", -8}}).status().message(),
+  EXPECT_EQ(LoadText(kTinyModel, ops, {{"batch", -8}}).status().message(),
             "model.textproto: cannot set 'batch' to -8: dims are at least 0");
 }
 
 TEST(LoadRulesTest, IndependentErrorsAreReportedTogether) {
   const OpTable ops(ToyOps());
   const std::string text = absl::StrReplaceAll(
-      kModel, {{"op: \"Relu\"", "op: \"Rilu\""},
-               {"region: \"r\"", "region: \"q\""},
-               {"output: \"y\"\nloss", "output: \"z\"\nloss"}});
+      kTinyModel, {{"op: \"Relu\"", "op: \"Rilu\""},
+                   {"region: \"r\"", "region: \"q\""},
+                   {"output: \"y\"\nloss", "output: \"z\"\nloss"}});
   EXPECT_EQ(LoadText(text, ops).status().message(),
             "model.textproto: node 'act': unknown operator 'Rilu'\n"
             "model.textproto: node 'fc' (MatMul): unknown region 'q'\n"
@@ -557,7 +429,7 @@ TEST(LoadRulesTest, IndependentErrorsAreReportedTogether) {
 
 TEST(LoadRulesTest, ErrorsBeyondFiftyAreCounted) {
   const OpTable ops(ToyOps());
-  std::string text(kModel);
+  std::string text(kTinyModel);
   for (int i = 0; i < 60; ++i) absl::StrAppend(&text, "output: \"q", i, "\"\n");
   const absl::Status status = LoadText(text, ops).status();
   EXPECT_TRUE(absl::StrContains(status.message(), "'q49'"));
