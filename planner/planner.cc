@@ -13,6 +13,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "core/status_macros.h"
+#include "planner/ledger.h"
 #include "planner/liveness.h"
 #include "planner/next_drop.h"
 #include "planner/offsets/offsets.h"
@@ -21,6 +22,7 @@
 #include "planner/recompute.h"
 #include "planner/regions.h"
 #include "planner/report.h"
+#include "planner/residuals.h"
 #include "planner/task_graph.h"
 #include "planner/trajectory.h"
 

@@ -7,7 +7,9 @@
 //   trajectory.cc with a budget: what to recompute besides, by remat/
 //   liveness.cc   buffers: merged values with lifetimes; peak, working set
 //   offsets/      arena offsets
-//   report.cc     residuals, region ledger, bytes by class
+//   residuals.cc  who keeps what, and why
+//   ledger.cc     what each region changes
+//   report.cc     what lives at the peak, bytes by class
 //   next_drop.cc  which single change would lower the peak
 
 #ifndef PLANNER_PLANNER_H_
