@@ -2,15 +2,16 @@
 // run, and at which byte every value lies. The only public header of planner/.
 //
 // Flow of MakePlan, one file or folder per stage:
-//   regions.cc    which nodes lie where; resolve.cc: held values and replays
-//   order/        a sequence of node runs
-//   trajectory.cc with a budget: what to recompute besides, by remat/
-//   liveness.cc   buffers: merged values with lifetimes; peak, working set
-//   offsets/      arena offsets
-//   residuals.cc  who keeps what, and why
-//   ledger.cc     what each region changes
-//   report.cc     what lives at the peak, bytes by class
-//   next_drop.cc  which single change would lower the peak
+//   regions.cc       which nodes lie where; resolve.cc: held values and replays
+//   order/           a sequence of node runs
+//   trajectory.cc    with a budget: what to recompute besides, by remat/
+//   liveness.cc      buffers: merged values with lifetimes; peak, working set
+//   offsets/         arena offsets
+//   plan_assembly.cc from a schedule with offsets to a Plan
+//   residuals.cc     who keeps what, and why
+//   ledger.cc        what each region changes
+//   report.cc        what lives at the peak, bytes by class
+//   next_drop.cc     which single change would lower the peak
 
 #ifndef PLANNER_PLANNER_H_
 #define PLANNER_PLANNER_H_
