@@ -11,35 +11,10 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "planner/offsets/failed_parts.h"
 #include "planner/offsets/sections.h"
 
 namespace reprise {
-
-// What is left to do in a range of sections, as 128 bits.
-struct PartHash {
-  uint64_t low = 0;
-  uint64_t high = 0;
-
-  void Add(uint64_t what);
-};
-
-// Hashes of parts of a search that hold no placement under one capacity.
-class FailedParts {
- public:
-  bool Contains(const PartHash& hash) const;
-
-  // Forgets the hash if it has no room for more.
-  void Insert(const PartHash& hash);
-
-  void Clear();
-
- private:
-  size_t Find(const PartHash& hash) const;
-  void Grow();
-
-  std::vector<PartHash> slots_;  // with open addressing; all zeros: free
-  size_t size_ = 0;
-};
 
 // Which of the buffers that could rest on a floor is tried first.
 enum class Preference : uint8_t {
@@ -132,6 +107,8 @@ class SectionSearch {
     size_t choices_end;
   };
   static constexpr int32_t kNothing = -1;
+  // As an offset: nothing could lie anywhere.
+  static constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
 
   struct Valley {
     int32_t begin;
@@ -157,6 +134,8 @@ class SectionSearch {
   PartHash Hash(int32_t begin, int32_t end);
   bool Decide(const Part& part, const FailedParts& failed);
   bool Apply(const Decision& decision, int32_t choice);
+
+  // In section_choices.cc.
   int32_t SectionToDecide(const Part& part);
   void ListChoices(const Part& part, Decision& decision);
   int64_t NextOffset(const Valley& valley, int32_t section);
