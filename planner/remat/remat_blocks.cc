@@ -10,7 +10,7 @@
 //
 // Cost: O(values * blocks), and for a block O(reads of its phase^2) looks at
 // its nodes; large blocks keep all or nothing.
-// Tested by tests/planner/remat_test.cc.
+// Tested by tests/planner/remat_chain_test.cc.
 
 #include "planner/remat/remat_blocks.h"
 

@@ -28,7 +28,7 @@
 // judges what it gets.
 //
 // Cost: O(blocks^3 * units / 6), and O(blocks^2 * units / 2) if all are equal.
-// Tested by tests/planner/remat_test.cc.
+// Tested by tests/planner/remat_chain_test.cc.
 
 #include "planner/remat/remat_chain.h"
 

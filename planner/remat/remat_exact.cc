@@ -11,7 +11,7 @@
 // is in memory) never exceeds the truth and shrinks by no more than a step
 // costs, so the first time the goal is taken out of the queue it is optimal.
 //
-// Tested by tests/planner/remat_test.cc.
+// Tested by tests/planner/remat_exact_test.cc.
 
 #include "planner/remat/remat_exact.h"
 

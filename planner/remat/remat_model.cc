@@ -9,7 +9,7 @@
 //   before it  its results are not there; its operands are read later
 //
 // That equals planner/liveness.h, which builds every buffer of a schedule going
-// forwards. Tested against it by tests/planner/remat_test.cc.
+// forwards. Tested against it by tests/planner/remat_model_test.cc.
 
 #include "planner/remat/remat_model.h"
 

@@ -12,7 +12,8 @@
 // maximum. Bytes are doubles: integers below 2^53 are exact, and two fit in one
 // SIMD register.
 //
-// Tested by tests/planner/remat_test.cc, against the evaluation from scratch.
+// Tested by tests/planner/remat_timeline_test.cc, against the evaluation from
+// scratch.
 
 #include "planner/remat/remat_timeline.h"
 
