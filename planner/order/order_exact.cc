@@ -29,8 +29,8 @@
 // arXiv:2003.02369, section 3, there breadth first under a budget that is
 // searched for. The stretches are ours.
 //
-// Cost: bounded by `max_work`. Tested by tests/planner/order_test.cc against
-// every order of small graphs.
+// Cost: bounded by `max_work`. Tested by tests/planner/order_exact_test.cc
+// against every order of small graphs.
 
 #include "planner/order/order_exact.h"
 

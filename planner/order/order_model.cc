@@ -17,7 +17,8 @@
 // the backward pass descends from the loss, that is nearly everything that
 // lives there in the best order.
 //
-// Tested by tests/planner/order_test.cc, against planner/liveness.h.
+// Tested by tests/planner/order_search_test.cc, against planner/liveness.h, and
+// its bound by tests/planner/order_exact_test.cc.
 
 #include "planner/order/order_model.h"
 

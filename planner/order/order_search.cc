@@ -21,7 +21,7 @@
 // then moves are drawn at random, half of them at the peak, and those that are
 // not worse are kept. The numbers drawn are the same on every machine.
 //
-// Cost: bounded by `max_work`. Tested by tests/planner/order_test.cc.
+// Cost: bounded by `max_work`. Tested by tests/planner/order_search_test.cc.
 
 #include "planner/order/order_search.h"
 
