@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/machine.h"
 #include "core/plan_file.h"
 #include "core/proto_file.h"
 #include "core/status_macros.h"

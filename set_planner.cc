@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "core/machine.h"
 #include "core/status_macros.h"
 #include "core/train_config.h"
 #include "ops/all_ops.h"

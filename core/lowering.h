@@ -3,10 +3,6 @@
 #ifndef CORE_LOWERING_H_
 #define CORE_LOWERING_H_
 
-#include <map>
-#include <string>
-
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "core/lowered_graph.h"
 #include "core/op_table.h"
@@ -18,24 +14,8 @@ namespace reprise {
 struct LoweringOptions {
   OpEnv env;
   bool fusion = true;
-  proto::Machine machine;  // rates for costs; DefaultMachine() if in doubt
+  proto::Machine machine;  // rates for costs; see core/machine.h
 };
-
-// The roofline table that is compiled in.
-proto::Machine DefaultMachine();
-
-// Ok if every list has a rate, and all rates are positive and finite.
-//
-//   errors: InvalidArgument naming field and number.
-absl::Status CheckMachine(const proto::Machine& machine);
-
-// SHA-256 over the rates, as 64 hex digits; the name does not count.
-std::string MachineFingerprint(const proto::Machine& machine);
-
-// Returns the cost of one run in nanoseconds: the slower of arithmetic and
-// traffic at the machine's rates, plus the overhead of a kernel.
-int64_t CostNanoseconds(const Description& description,
-                        const proto::Machine& machine, int threads);
 
 // Returns the lowered graph of `step`. Deterministic.
 //

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/graph_builder.h"
+#include "core/machine.h"
 #include "gtest/gtest.h"
 #include "reprise.h"
 #include "tests/testing/plan_oracle.h"

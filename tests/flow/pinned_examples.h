@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "core/load.h"
 #include "core/lowering.h"
+#include "core/machine.h"
 #include "core/op_table.h"
 #include "core/status_macros.h"
 #include "planner/planner.h"

@@ -18,6 +18,7 @@
 #include "core/check_plan.h"
 #include "core/load.h"
 #include "core/lowering.h"
+#include "core/machine.h"
 #include "core/op_table.h"
 #include "core/proto_file.h"
 #include "core/status_macros.h"

@@ -6,7 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "core/lowering.h"
+#include "core/machine.h"
 #include "gtest/gtest.h"
 #include "tests/tools/command_line.h"
 #include "tools/measure/machine_rates.h"

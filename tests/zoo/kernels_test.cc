@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "core/load.h"
 #include "core/lowering.h"
+#include "core/machine.h"
 #include "core/train_step.h"
 #include "gtest/gtest.h"
 #include "reprise.h"
