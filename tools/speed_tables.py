@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Prints docs/performance.md's tables of our own steps, as Markdown.
+"""Writes docs/performance_tables.md: every table behind docs/performance.md.
 
     bazel build //tools:reprise
-    tools/speed_tables.py bazel-bin/tools/reprise [--tables=steps,batch,depth,small]
+    tools/speed_tables.py bazel-bin/tools/reprise \\
+        --python=VENV/bin/python > docs/performance_tables.md
 
   steps  time of a step, share of the machine's peak, kernels bare to the step,
          time that is no kernel
@@ -10,9 +11,12 @@
   depth  the same over the number of blocks, and the seconds from a file to
          kernels that are built
   small  a net of 64-32-10 at a batch of 1
+  peers  all that tools/compare_speed.py measures, whose head says what VENV
+         holds; an hour and a half
 
-A step is forward, backward and AdamW. Run it alone. The tables beside PyTorch
-and JAX are made by tools/compare_speed.py.
+--tables chooses among them; without --python there are no peers. With --results
+the peers' figures are kept in a file, and only models that it lacks are
+measured. A step is forward, backward and AdamW. Run it alone.
 """
 
 import argparse
@@ -21,6 +25,7 @@ import json
 import pathlib
 import platform
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -87,6 +92,10 @@ class Program:
                 "--format=json",
             )
         )
+
+    def library(self):
+        """Returns the name and version of the kernels' library."""
+        return self.bench(("small",), 1)["library"]
 
     def preparation(self, zoo):
         """Returns the seconds of a plan, from the file on, and its report."""
@@ -180,7 +189,37 @@ def small(program):
         row("64-32-10", threads, f"{1e3 * milliseconds(report):.1f} ({least:.1f})")
 
 
-TABLES = {"steps": steps, "batch": batch, "depth": depth, "small": small}
+def peers(arguments):
+    """Prints what compare_speed.py finds, of the models that are still missing."""
+    script = pathlib.Path(__file__).resolve().parent / "compare_speed.py"
+    results = pathlib.Path(arguments.results)
+    measured = {}
+    if results.exists():
+        measured = json.loads(results.read_text())["models"]
+    missing = [name for name in arguments.models.split(",") if name not in measured]
+    text = subprocess.run(
+        [
+            arguments.python,
+            script,
+            f"--reprise={arguments.reprise}",
+            f"--results={results}",
+            f"--models={','.join(missing)}",
+            f"--rounds={arguments.rounds}",
+            f"--seconds={arguments.seconds}",
+        ],
+        stdout=subprocess.PIPE,
+        text=True,
+    ).stdout
+    print(text.split("\n", 2)[2])
+
+
+TABLES = {
+    "steps": ("Our steps", steps),
+    "batch": ("Steps over the batch, one thread", batch),
+    "depth": ("Steps over the depth of gpt, batch 1, one thread", depth),
+    "small": ("A small net", small),
+}
+MODELS = "mlp,cnn,gpt,resnet50,mobilenet_v1,unet,vit_tiny,gpt2_small"
 
 
 def main():
@@ -188,16 +227,33 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("reprise", help="the built program")
-    parser.add_argument("--tables", default=",".join(TABLES))
-    parser.add_argument("--seconds", type=float, default=6, help="of each measurement")
+    parser.add_argument("--tables", default=",".join([*TABLES, "peers"]))
+    parser.add_argument("--python", help="with PyTorch and JAX")
+    parser.add_argument("--models", default=MODELS, help="beside the peers")
+    parser.add_argument("--results", help="JSON of the peers, read and written")
+    parser.add_argument("--rounds", type=int, default=5, help="beside the peers")
+    parser.add_argument("--seconds", type=float, default=3, help="of a measurement")
     arguments = parser.parse_args()
+    chosen = arguments.tables.split(",")
+    for name in chosen:
+        if name not in (*TABLES, "peers"):
+            parser.error(f"{name!r} is none of {', '.join([*TABLES, 'peers'])}")
     with tempfile.TemporaryDirectory() as folder:
         program = Program(arguments.reprise, folder, arguments.seconds)
-        print(f"{datetime.date.today()}, {cpu()}\n")
-        for name in arguments.tables.split(","):
-            TABLES[name](program)
-            print()
+        print("# Tables of speed\n")
+        print("Made by `tools/speed_tables.py`; docs/performance.md reads them.")
+        print(f"{datetime.date.today()}, {cpu()}, {program.library()}.\n")
+        for name in chosen:
+            if name in TABLES:
+                title, table = TABLES[name]
+                print(f"## {title}\n")
+                table(program)
+                print(flush=True)
+        if "peers" in chosen and arguments.python:
+            arguments.results = arguments.results or f"{folder}/results.json"
+            print("## Beside PyTorch and JAX\n", flush=True)
+            peers(arguments)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

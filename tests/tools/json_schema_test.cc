@@ -314,6 +314,7 @@ TEST(JsonSchemaTest, Bench) {
   const Json json = Report({"bench", kDigits, "--seconds=0.01"});
   ExpectSchema(json, {{"model", Kind::kString},
                       {"threads", Kind::kInteger},
+                      {"library", Kind::kString},
                       {"measured_steps", Kind::kInteger},
                       {"steps_per_second", Kind::kNumber},
                       {"step_nanoseconds", Kind::kObject},

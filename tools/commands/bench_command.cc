@@ -227,6 +227,7 @@ class BenchCommand : public Command {
     Json json = {
         {"model", model_.model},
         {"threads", trainer.plan().env.threads},
+        {"library", trainer.plan().library},
         {"measured_steps", profile.plain.steps()},
         {"steps_per_second", 1e9 / profile.plain.Median()},
         {"step_nanoseconds",
