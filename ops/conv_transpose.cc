@@ -44,14 +44,21 @@ absl::StatusOr<Dims> ListOf(const Attrs& attrs, absl::string_view name,
                             size_t length, int64_t least) {
   if (!attrs.Has(name)) return Dims(length, least);
   const Ints& list = attrs.IntList(name);
-  const auto fits = [least](int64_t entry) {
-    return entry >= least && entry <= kLargest;
-  };
-  if (list.size() == length && std::all_of(list.begin(), list.end(), fits)) {
-    return list;
+  if (list.size() != length) {
+    return Invalid("ConvTranspose: ", name, " must have ", length,
+                   " entries, got ", DimsToString(list));
   }
-  return Invalid("ConvTranspose: ", name, " must have ", length,
-                 " entries of at least ", least, ", got ", DimsToString(list));
+  for (const int64_t entry : list) {
+    if (entry < least) {
+      return Invalid("ConvTranspose: ", name, " must be at least ", least,
+                     ", got ", DimsToString(list));
+    }
+    if (entry > kLargest) {
+      return Invalid("ConvTranspose: ", name, " must be at most ", kLargest,
+                     ", got ", DimsToString(list));
+    }
+  }
+  return list;
 }
 
 absl::StatusOr<Transposed> TransposedOf(const TensorType& x,

@@ -40,8 +40,13 @@ absl::Status CheckOperand(absl::string_view op, const OpArgs& args) {
   if (args.in[0].rank() != 4) {
     return Invalid(op, ": x must be [n, c, h, w], got ", ToString(args.in[0]));
   }
-  if (size < 1 || size > std::numeric_limits<int32_t>::max()) {
+  constexpr int64_t kLargest = std::numeric_limits<int32_t>::max();
+  if (size < 1) {
     return Invalid(op, ": blocksize must be at least 1, got ", size);
+  }
+  if (size > kLargest) {
+    return Invalid(op, ": blocksize must be at most ", kLargest, ", got ",
+                   size);
   }
   return absl::OkStatus();
 }

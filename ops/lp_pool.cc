@@ -32,8 +32,10 @@ absl::StatusOr<Window> WindowOver(const TensorType& x, const Attrs& attrs) {
                    ToString(x));
   }
   const int64_t p = attrs.Int("p");
-  if (p < 1 || p > std::numeric_limits<int32_t>::max()) {
-    return Invalid("LpPool: p must be at least 1, got ", p);
+  constexpr int64_t kLargestP = std::numeric_limits<int32_t>::max();
+  if (p < 1) return Invalid("LpPool: p must be at least 1, got ", p);
+  if (p > kLargestP) {
+    return Invalid("LpPool: p must be at most ", kLargestP, ", got ", p);
   }
   const Dims spatial(x.dims.begin() + 2, x.dims.end());
   const Ints& kernel = attrs.IntList("kernel_shape");

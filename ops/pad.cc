@@ -54,9 +54,13 @@ absl::StatusOr<Padding> PaddingOf(const Attrs& attrs, const Dims& dims) {
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
     for (const int64_t pad : {pads[i], pads[i + axes.size()]}) {
-      if (pad > kMaxTensorBytes || pad < -kMaxTensorBytes) {
+      if (pad > kMaxTensorBytes) {
         return Invalid("Pad: pads must be at most ", kMaxTensorBytes, ", got ",
                        pad);
+      }
+      if (pad < -kMaxTensorBytes) {
+        return Invalid("Pad: pads must be at least ", -kMaxTensorBytes,
+                       ", got ", pad);
       }
     }
     padding.before[axis] = pads[i];

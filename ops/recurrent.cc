@@ -94,8 +94,11 @@ absl::StatusOr<Shape> ShapeOf(const CellKind& kind,
                    "bidirectional, got '", direction, "'");
   }
   s.directions = direction == "bidirectional" ? 2 : 1;
-  if (s.steps < 1 || s.steps > kMostSteps || s.hidden < 1 ||
-      s.hidden > kMaxTensorBytes || s.input < 1) {
+  if (s.hidden > kMaxTensorBytes) {
+    return Invalid(kind.name, ": hidden_size must be at most ", kMaxTensorBytes,
+                   ", got ", s.hidden);
+  }
+  if (s.steps < 1 || s.steps > kMostSteps || s.hidden < 1 || s.input < 1) {
     return Invalid(kind.name, ": x must have 1 to ", kMostSteps,
                    " time steps of 1 or more elements, and hidden_size must ",
                    "be 1 or more, got ", ToString(x), " and ", s.hidden);

@@ -100,7 +100,11 @@ absl::StatusOr<std::vector<Target>> TargetsOf(const Attrs& attrs,
       r.to = static_cast<int64_t>(to);
     } else {
       r.to = attrs.IntList("sizes")[i];
-      if (r.to < 0 || r.to > kMaxTensorBytes || (r.from == 0 && r.to > 0)) {
+      if (r.to > kMaxTensorBytes) {
+        return Invalid("Resize: sizes must be at most ", kMaxTensorBytes,
+                       ", got ", r.to);
+      }
+      if (r.to < 0 || (r.from == 0 && r.to > 0)) {
         return Invalid("Resize: sizes must be at least 0, and 0 along axes ",
                        "without elements, got ", r.to, " for ", r.from);
       }

@@ -6,7 +6,6 @@
 // [2, 1, 3], expanded to [2, 2, 3], seen as [2, 6]. Tested by
 // tests/ops/shape_test.cc.
 
-#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <utility>
@@ -26,11 +25,19 @@ constexpr int kMostAxes = (kMaxRank - 1) / 2;
 InferredTypes Infer(const OpArgs& args) {
   const TensorType& x = args.in[0];
   const Ints& repeats = args.attrs.IntList("repeats");
-  const auto fits = [](int64_t r) { return r >= 0 && r <= kMaxTensorBytes; };
-  if (repeats.size() != x.dims.size() ||
-      !std::all_of(repeats.begin(), repeats.end(), fits)) {
+  if (repeats.size() != x.dims.size()) {
     return Invalid("Tile: repeats must be a number for each axis of ",
                    ToString(x), ", got ", DimsToString(repeats));
+  }
+  for (const int64_t times : repeats) {
+    if (times < 0) {
+      return Invalid("Tile: repeats must be at least 0, got ",
+                     DimsToString(repeats));
+    }
+    if (times > kMaxTensorBytes) {
+      return Invalid("Tile: repeats must be at most ", kMaxTensorBytes,
+                     ", got ", DimsToString(repeats));
+    }
   }
   Dims dims;
   for (size_t i = 0; i < repeats.size(); ++i) {

@@ -34,7 +34,8 @@ InferredTypes Infer(const OpArgs& args) {
   ASSIGN_OR_RETURN(const int axis,
                    NormalizeAxis(args.attrs.Int("axis"), x.rank(), "TopK"));
   const int64_t k = args.attrs.Int("k");
-  if (k < 0 || k > x.dims[axis]) {
+  if (k < 0) return Invalid("TopK: k must be at least 0, got ", k);
+  if (k > x.dims[axis]) {
     return Invalid("TopK: k must be at most the ", x.dims[axis],
                    " elements along axis ", axis, " of ", ToString(x), ", got ",
                    k);

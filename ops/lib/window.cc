@@ -24,8 +24,12 @@ absl::StatusOr<Dims> ListOf(absl::string_view op, const Attrs& attrs,
                    DimsToString(list));
   }
   for (const int64_t entry : list) {
-    if (entry < least || entry > kLargest) {
+    if (entry < least) {
       return Invalid(op, ": ", name, " must be at least ", least, ", got ",
+                     DimsToString(list));
+    }
+    if (entry > kLargest) {
+      return Invalid(op, ": ", name, " must be at most ", kLargest, ", got ",
                      DimsToString(list));
     }
   }
@@ -67,9 +71,13 @@ absl::StatusOr<Window> WindowOf(absl::string_view op, const Attrs& attrs,
                    ", got ", DimsToString(attrs.IntList("kernel_shape")));
   }
   for (const int64_t size : kernel) {
-    if (size < 1 || size > kLargest) {
+    if (size < 1) {
       return Invalid(op, ": the window must have at least one element, got ",
                      DimsToString(kernel));
+    }
+    if (size > kLargest) {
+      return Invalid(op, ": the window must have at most ", kLargest,
+                     " elements along an axis, got ", DimsToString(kernel));
     }
   }
   ASSIGN_OR_RETURN(window.strides, ListOf(op, attrs, "strides", rank, 1));

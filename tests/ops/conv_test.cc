@@ -1,4 +1,5 @@
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -97,6 +98,20 @@ TEST(ConvTest, RefusesWhatDoesNotFit) {
                 "bias must be f32[4]");
 }
 
+TEST(ConvTest, NamesTheBoundThatIsBroken) {
+  constexpr int64_t kHuge = std::numeric_limits<int64_t>::max();
+  const std::vector<TensorType> in = {F32({2, 3, 7, 6}), F32({4, 3, 3, 3})};
+  ExpectRefused("Conv", in, {{"strides", Ints{kHuge, 1}}},
+                "strides must be at most 2147483647, got "
+                "[9223372036854775807,1]");
+  ExpectRefused("Conv", in, {{"dilations", Ints{1, kHuge}}},
+                "dilations must be at most 2147483647");
+  ExpectRefused("Conv", in, {{"pads", Ints{0, 0, 0, kHuge}}},
+                "pads must be at most 2147483647");
+  ExpectRefused("Conv", in, {{"pads", Ints{0, -1, 0, 0}}},
+                "pads must be at least 0, got [0,-1,0,0]");
+}
+
 // 3 elements at stride 3, windows of 3: 9 positions; one more is asked for,
 // which no window reaches.
 TEST(ConvTransposeTest, PadsWhatNoWindowReaches) {
@@ -125,7 +140,11 @@ TEST(ConvTransposeTest, RefusesWhatDoesNotFit) {
   ExpectRefused("ConvTranspose", in, {{"pads", Ints{4, 4}}},
                 "pads must leave something of the 7 positions");
   ExpectRefused("ConvTranspose", in, {{"strides", Ints{0}}},
-                "strides must have 1 entries of at least 1");
+                "strides must be at least 1, got [0]");
+  ExpectRefused("ConvTranspose", in, {{"strides", Ints{int64_t{1} << 31}}},
+                "strides must be at most 2147483647, got [2147483648]");
+  ExpectRefused("ConvTranspose", in, {{"strides", Ints{1, 1}}},
+                "strides must have 1 entries, got [1,1]");
   ExpectRefused("ConvTranspose", in, {{"kernel_shape", Ints{2}}},
                 "kernel_shape must be [3]");
   ExpectRefused("ConvTranspose", in,

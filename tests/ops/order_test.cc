@@ -70,7 +70,8 @@ TEST(TopKTest, LongLanesOnTwoThreadsComeInOrder) {
 TEST(TopKTest, RefusesMoreThanThereIs) {
   ExpectRefused("TopK", {F32({3, 2})}, {{"k", int64_t{3}}},
                 "k must be at most the 2 elements along axis 1");
-  ExpectRefused("TopK", {F32({3, 2})}, {{"k", int64_t{-1}}}, "got -1");
+  ExpectRefused("TopK", {F32({3, 2})}, {{"k", int64_t{-1}}},
+                "k must be at least 0, got -1");
 }
 
 // A million times a tenth: rounded to float each time, the sum would be 100958.

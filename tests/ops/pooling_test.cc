@@ -60,6 +60,10 @@ TEST(MaxPoolTest, RefusesWhatDoesNotFit) {
   ExpectRefused("MaxPool", {F32({2, 3, 6, 6})},
                 {{"kernel_shape", Ints{2, 2}}, {"pads", Ints{2, 0, 0, 0}}},
                 "pads must be less than the window's 2 elements, got 2 and 0");
+  ExpectRefused("MaxPool", {F32({2, 3, 6, 6})},
+                {{"kernel_shape", Ints{2, int64_t{1} << 31}}},
+                "the window must have at most 2147483647 elements along an "
+                "axis, got [2,2147483648]");
   ExpectRefused("MaxPool", {F32({2, 3})}, {{"kernel_shape", Ints{}}},
                 "rank 3 to 5");
 }
@@ -164,6 +168,9 @@ TEST(LpPoolTest, RefusesNormsBelowOne) {
   ExpectRefused("LpPool", {F32({1, 1, 2})},
                 {{"kernel_shape", Ints{2}}, {"p", int64_t{0}}},
                 "p must be at least 1, got 0");
+  ExpectRefused("LpPool", {F32({1, 1, 2})},
+                {{"kernel_shape", Ints{2}}, {"p", int64_t{1} << 31}},
+                "p must be at most 2147483647, got 2147483648");
 }
 
 TEST(AveragePoolTest, GradientReadsNothing) {

@@ -76,6 +76,8 @@ TEST(ResizeTest, RefusesWhatDoesNotFit) {
                 "scales must be above 0");
   ExpectRefused("Resize", x, {{"sizes", Ints{2, -1}}},
                 "sizes must be at least 0");
+  ExpectRefused("Resize", x, {{"sizes", Ints{2, int64_t{1} << 60}}},
+                "sizes must be at most 4398046511104, got 1152921504606846976");
   ExpectRefused("Resize", {F32({0})}, {{"sizes", Ints{2}}}, "got 2 for 0");
   ExpectRefused(
       "Resize", x,

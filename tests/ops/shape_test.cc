@@ -127,6 +127,19 @@ TEST(ShapeTest, RefusesWhatDoesNotFit) {
       Attrs{{"starts", Ints{0}}, {"ends", Ints{1}}, {"steps", Ints{0}}},
       "steps must not be 0");
   ExpectRefused("Expand", x, Attrs{{"shape", Ints{3, 3}}}, "[2,3]");
+  ExpectRefused("Tile", x, Attrs{{"repeats", Ints{1, -1}}},
+                "repeats must be at least 0, got [1,-1]");
+  ExpectRefused("Tile", x, Attrs{{"repeats", Ints{1, int64_t{1} << 60}}},
+                "repeats must be at most 4398046511104, got "
+                "[1,1152921504606846976]");
+  ExpectRefused("Pad", x, Attrs{{"pads", Ints{0, 0, 0, int64_t{1} << 60}}},
+                "pads must be at most 4398046511104, got 1152921504606846976");
+  ExpectRefused("Pad", x, Attrs{{"pads", Ints{-(int64_t{1} << 60), 0, 0, 0}}},
+                "pads must be at least -4398046511104, got "
+                "-1152921504606846976");
+  ExpectRefused("DepthToSpace", {F32({1, 4, 2, 2})},
+                Attrs{{"blocksize", int64_t{1} << 31}},
+                "blocksize must be at most 2147483647, got 2147483648");
 }
 
 }  // namespace
