@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
+#include <iterator>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -16,6 +19,37 @@
 #include "core/status_macros.h"
 
 namespace reprise {
+namespace {
+
+// Attributes that are elements of results as they stand: Pad's and Resize's.
+constexpr absl::string_view kElements[] = {"constant_value",
+                                           "extrapolation_value"};
+
+// Ok iff no number of `attrs` is infinite or NaN where only finite ones mean
+// something. A bound may be infinite, which its default then is.
+absl::Status CheckFinite(const OpDef& op, const Attrs& attrs) {
+  for (const AttrSpec& spec : op.attrs) {
+    if (!attrs.Has(spec.name) ||
+        std::find(std::begin(kElements), std::end(kElements), spec.name) !=
+            std::end(kElements)) {
+      continue;
+    }
+    Floats numbers;
+    if (spec.kind == AttrKind::kFloat) numbers = {attrs.Float(spec.name)};
+    if (spec.kind == AttrKind::kFloats) numbers = attrs.FloatList(spec.name);
+    const bool bound = spec.kind == AttrKind::kFloat && spec.has_default &&
+                       std::isinf(std::get<float>(spec.default_value));
+    for (const float number : numbers) {
+      if (std::isfinite(number) || (bound && std::isinf(number))) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("attribute ", Quote(spec.name), " must be ",
+                       bound ? "a number" : "finite", ", got ", number));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 const std::string& Loader::NodeName(int32_t n) const {
   const proto::Node& node = file_.node(n);
@@ -135,7 +169,9 @@ absl::StatusOr<Attrs> Loader::ReadAttrs(const proto::Node& node,
     }
     attrs.Set(attribute.name(), *std::move(value));
   }
-  return CompleteAttrs(op, std::move(attrs));
+  ASSIGN_OR_RETURN(attrs, CompleteAttrs(op, std::move(attrs)));
+  RETURN_IF_ERROR(CheckFinite(op, attrs));
+  return attrs;
 }
 
 void Loader::ReadNode(int32_t n) {

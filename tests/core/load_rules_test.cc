@@ -260,6 +260,11 @@ std::vector<Rule> Rules() {
       {"attribute types are specified", "",
        Attr("Relu", "name: \"to\" type: DTYPE_UNSPECIFIED"),
        "attribute 'to': the element type is unspecified"},
+      {"attributes are finite", "", Attr("LeakyRelu", "name: \"alpha\" f: nan"),
+       "node 'n' (LeakyRelu): attribute 'alpha' must be finite, got nan"},
+      {"attributes are in the range of float32", "",
+       Attr("LeakyRelu", "name: \"alpha\" f: -1e39"),
+       "node 'n' (LeakyRelu): attribute 'alpha' must be finite, got -inf"},
 
       // Regions and policies.
       {"regions are known", "region: \"r\"", "region: \"q\"",

@@ -1,5 +1,6 @@
 #include "core/load.h"
 
+#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -269,6 +270,36 @@ TEST(GraphFileTest, WhatIsNoFileIsNamed) {
   EXPECT_TRUE(
       absl::StrContains(ReadGraphFile(::testing::TempDir()).status().message(),
                         "is not a regular file"));
+}
+
+// Clip's bounds are infinite by default; Pad's constant is what it adds.
+TEST(LoadGraphTest, NumbersThatMayBeInfiniteAre) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  OpDef clip = ToyOp("Clip", 1);
+  clip.attrs = {AttrSpec("min", -kInfinity), AttrSpec("max", kInfinity)};
+  OpDef pad = ToyOp("Pad", 1);
+  pad.attrs = {AttrSpec("constant_value", 0.0f)};
+  OpDef scaled = ToyOp("Scaled", 1);
+  scaled.attrs = {AttrSpec("scales", AttrKind::kFloats)};
+  const OpTable ops({clip, pad, scaled});
+  const auto load = [&ops](absl::string_view op, absl::string_view attribute) {
+    const proto::Graph graph = Parse(absl::StrCat(
+        "format_version: 1 input { name: \"x\" type { dtype: FLOAT32 } } "
+        "node { name: \"n\" op: \"",
+        op, "\" input: \"x\" output: \"y\" attribute { ", attribute, " } }"));
+    return std::string(LoadGraph(graph, ops, {}, "").status().message());
+  };
+  EXPECT_EQ(load("Clip", "name: \"max\" f: 6"), "");
+  EXPECT_EQ(load("Clip", "name: \"min\" f: inf"), "");
+  EXPECT_EQ(load("Clip", "name: \"max\" f: -inf"), "");
+  EXPECT_EQ(load("Pad", "name: \"constant_value\" f: -inf"), "");
+  EXPECT_EQ(load("Pad", "name: \"constant_value\" f: nan"), "");
+  EXPECT_TRUE(absl::StrContains(
+      load("Clip", "name: \"min\" f: nan"),
+      "node 'n' (Clip): attribute 'min' must be a number, got nan"));
+  EXPECT_TRUE(absl::StrContains(
+      load("Scaled", "name: \"scales\" floats { v: [1, inf] }"),
+      "node 'n' (Scaled): attribute 'scales' must be finite, got inf"));
 }
 
 // Loads whatever `bytes` are: an error or not, but an answer.
