@@ -310,6 +310,15 @@ TEST(CsvTest, SkipsAHeader) {
   EXPECT_EQ(ToString(table->features.type), "f32[1,2]");
 }
 
+// Nor is a first line of them a header.
+TEST(CsvTest, HexadecimalNumbersAreRefused) {
+  EXPECT_ERROR(ParseCsv("1,2\n3,0x10\n", "d.csv"),
+               "d.csv: line 2: column 2: '0x10' is not a decimal number");
+  EXPECT_ERROR(ParseCsv("-0X1p-2,2\n", "d.csv"),
+               "d.csv: line 1: column 1: '-0X1p-2' is not a decimal number");
+  EXPECT_ERROR(ParseCsv("0x10,0x11\n1,2\n", "d.csv"), "line 1: column 1");
+}
+
 TEST(CsvTest, ErrorsHaveLineAndColumn) {
   EXPECT_ERROR(ParseCsv("1,2\n3,four\n", "d.csv"),
                "d.csv: line 2: column 2: 'four' is not a finite number");
@@ -319,6 +328,8 @@ TEST(CsvTest, ErrorsHaveLineAndColumn) {
                "line 3: has 3 fields, the first line 2");
   EXPECT_ERROR(ParseCsv("1\n", "f"), "line 1: needs a label");
   EXPECT_ERROR(ParseCsv("1,nan\n", "f"), "'nan' is not a finite number");
+  EXPECT_ERROR(ParseCsv("1,nan(123)\n", "f"), "is not a finite number");
+  EXPECT_ERROR(ParseCsv("1,infinity\n", "f"), "is not a finite number");
   EXPECT_ERROR(ParseCsv("1e300,1\n", "f"), "too large for float32");
   EXPECT_ERROR(ParseCsv("1,\n", "f"), "column 2: ''");
   EXPECT_ERROR(ParseCsv("a,b\n", "f"), "has no row of numbers");

@@ -35,6 +35,12 @@ bool ParseNumber(absl::string_view field, double& number) {
          result.ptr == field.data() + field.size() && std::isfinite(number);
 }
 
+// Returns whether a field, which ParseNumber accepts, is not decimal:
+// from_chars reads 0x, too.
+bool IsHexadecimal(absl::string_view field) {
+  return field.find_first_of("xX") != absl::string_view::npos;
+}
+
 // Returns a field as an error message can show it.
 std::string Shown(absl::string_view field) {
   const bool cut = field.size() > kMaxShownBytes;
@@ -77,6 +83,11 @@ class TableReader {
         return Error(line,
                      absl::StrCat("column ", column + 1, ": ", Shown(field),
                                   " is not a finite number"));
+      }
+      if (IsHexadecimal(field)) {
+        return Error(line,
+                     absl::StrCat("column ", column + 1, ": ", Shown(field),
+                                  " is not a decimal number"));
       }
       const bool label = column + 1 == num_columns_;
       const bool integer =

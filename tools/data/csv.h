@@ -26,9 +26,9 @@ struct LabelledTable {
 //
 //   source: named at the start of every error.
 //   errors: InvalidArgument with line and column, counted from 1, of a field
-//           that is not a finite number, or with the line that has another
-//           number of fields than the first one; fewer than two columns or no
-//           row.
+//           that is not a finite decimal number, or with the line that has
+//           another number of fields than the first one; fewer than two columns
+//           or no row.
 absl::StatusOr<LabelledTable> ParseCsv(absl::string_view content,
                                        absl::string_view source);
 
