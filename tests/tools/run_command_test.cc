@@ -83,6 +83,35 @@ TEST(RunCommandTest, TwoResultsAreNotOneFile) {
   EXPECT_TRUE(std::filesystem::is_empty(folder));
 }
 
+// With `.npy.tmp` behind it, as it is while it is written, the second name is
+// longer than the 255 bytes of a file's name.
+TEST(RunCommandTest, AResultWithoutAFileNameIsRefusedBeforeTheRun) {
+  const std::string folder = ::testing::TempDir() + "/run_long_name";
+  std::filesystem::remove_all(folder);
+  const std::string name(248, 'a');
+  const std::string model = ::testing::TempDir() + "/long_name.textproto";
+  std::ofstream(model) << absl::StrCat(R"(
+    format_version: 1
+    name: "m"
+    input { name: "x" type { dtype: FLOAT32 dim { value: 1 } dim { value: 2 } } }
+    node { op: "Relu" input: "x" output: "short" }
+    node { op: "Neg" input: "x" output: ")",
+                                       name, R"(" }
+    output: "short"
+    output: ")",
+                                       name, "\"\n");
+  const CommandResult result =
+      RunReprise({"run", model, "--input", "x=" + FileOfX(Ones()),
+                  "--threads=1", "--out-dir=" + folder});
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(absl::StrContains(
+      result.err,
+      absl::StrCat("/", name,
+                   ".npy.tmp: cannot be written: File name too long")))
+      << result.err;
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+}
+
 TEST(RunCommandTest, ASymbolIsSetOnce) {
   const CommandResult result =
       RunReprise({"run", kLesson, "--set", "batch=1", "--set", "batch=2"});

@@ -101,9 +101,8 @@ std::string ResultText(const PassResult& result) {
 }
 
 // Returns a file's name for a result: what a path gives meaning to becomes _.
-std::string FileName(const PassResult& result) {
-  std::string name =
-      absl::StrCat(result.gradient ? "grad." : "", result.name, ".npy");
+std::string FileName(const std::string& result, bool gradient) {
+  std::string name = absl::StrCat(gradient ? "grad." : "", result, ".npy");
   std::replace(name.begin(), name.end(), '/', '_');
   std::replace(name.begin(), name.end(), ':', '_');
   return name;
@@ -160,6 +159,7 @@ class RunCommand : public Command {
     RETURN_IF_ERROR(source.SetWeights(*runner));
     if (!load_.empty()) RETURN_IF_ERROR(runner->LoadWeights(load_));
     ASSIGN_OR_RETURN(Pass* const pass, runner->Find(mode));
+    RETURN_IF_ERROR(CheckFiles(*pass));
     for (const ValueId input : pass->planned().model.inputs) {
       const Value& value = pass->planned().model.values[input];
       const Array& array = arrays_.at(value.name);
@@ -247,21 +247,35 @@ class RunCommand : public Command {
     return absl::OkStatus();
   }
 
-  absl::Status WriteFiles(const std::vector<PassResult>& results) const {
+  std::string PathOf(const std::string& result, bool gradient) const {
+    return absl::StrCat(out_dir_, "/", FileName(result, gradient));
+  }
+
+  // Ok if each result of `pass` can have a file of its own. Writes nothing.
+  absl::Status CheckFiles(const Pass& pass) const {
     if (out_dir_.empty()) return absl::OkStatus();
     std::map<std::string, std::string> names;  // of results, by file
-    for (const PassResult& result : results) {
-      const auto [other, is_new] = names.emplace(FileName(result), result.name);
-      if (!is_new) {
+    for (const StepResult& result : pass.planned().step.results) {
+      if (result.kind == StepResult::Kind::kTotalLoss) continue;
+      const bool gradient = result.kind == StepResult::Kind::kGradient;
+      const auto [other, is_new] =
+          names.emplace(FileName(result.name, gradient), result.name);
+      // One that is an output and a loss is listed twice, and written once.
+      if (other->second != result.name) {
         return absl::InvalidArgumentError(
             absl::StrCat(out_dir_, ": results '", other->second, "' and '",
                          result.name, "' would be one file, ", other->first));
       }
+      if (is_new) RETURN_IF_ERROR(CheckWritable(PathOf(result.name, gradient)));
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status WriteFiles(const std::vector<PassResult>& results) const {
+    if (out_dir_.empty()) return absl::OkStatus();
     for (const PassResult& result : results) {
       const std::string npy = ToNpy(result.array);
-      RETURN_IF_ERROR(
-          ReplaceFile(absl::StrCat(out_dir_, "/", FileName(result)), {npy}));
+      RETURN_IF_ERROR(ReplaceFile(PathOf(result.name, result.gradient), {npy}));
     }
     return absl::OkStatus();
   }
