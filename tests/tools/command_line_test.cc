@@ -366,6 +366,24 @@ TEST(TrainCommandTest, ResumedRunGivesTheBitsOfAnUninterruptedOne) {
   EXPECT_EQ(content(whole), content(resumed));
 }
 
+// Two steps, and two or one asked for in all.
+TEST(TrainCommandTest, AResumedRunThatHasBeenDoneIsNoted) {
+  const std::string checkpoint = TempPath("checkpoint");
+  const CommandResult first =
+      RunReprise({"train", kDigits, kDigitsData, "--threads=1", "--steps=2",
+                  "--checkpoint=" + checkpoint});
+  ASSERT_EQ(first.code, 0) << first.err;
+  EXPECT_EQ(first.err, "");
+  for (const char* steps : {"2", "1"}) {
+    const CommandResult again =
+        RunReprise({"train", kDigits, kDigitsData, "--threads=1",
+                    absl::StrCat("--steps=", steps), "--resume=" + checkpoint});
+    EXPECT_EQ(again.code, 0);
+    EXPECT_EQ(again.err, absl::StrCat("note: ", checkpoint, " is at step 2 of ",
+                                      steps, " already: nothing is trained\n"));
+  }
+}
+
 TEST(TrainCommandTest, EvalOfSavedWeightsAgreesWithTheLastReport) {
   const std::string weights = TempPath("weights.safetensors");
   const CommandResult trained = RunReprise(

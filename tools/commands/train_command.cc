@@ -214,6 +214,11 @@ class TrainCommand : public Command {
             ? report_steps_
             : ReportSteps(options.total_steps,
                           StepsInEpochs(shape, rows, 1, accumulate));
+    if (!resume_.empty() && trainer.step() >= options.total_steps) {
+      console.err << "note: " << resume_ << " is at step " << trainer.step()
+                  << " of " << options.total_steps
+                  << " already: nothing is trained\n";
+    }
     const bool text = data.train.is_text();
     BatchRunner held_out(shape, data.held_out(), trainer);
     std::function<absl::StatusOr<Metrics>()> evaluate;
