@@ -168,6 +168,16 @@ TEST(CommandLineTest, WrongInputExitsWithOne) {
                    "no_such.textproto");
   ExpectInputError({"eval", kDigits, kDigitsData, "--load=no_such"}, "no_such");
   ExpectInputError({"check", kLesson, "--set", "depth=3"}, "depth");
+  // Features for its one input, and nothing to judge the results by.
+  const std::string model = TempPath("lossless.textproto");
+  std::ofstream(model) << R"(
+    format_version: 1
+    input { name: "x" type { dtype: FLOAT32 dim { value: 2 } dim { value: 3 } } }
+    node { op: "Relu" input: "x" output: "y" }
+    output: "y"
+  )";
+  ExpectInputError({"eval", model, "--data=no_such.npy", "--load=no_such"},
+                   absl::StrCat(model, ": has no loss to evaluate"));
 }
 
 TEST(CommandLineTest, CheckReportsEveryError) {

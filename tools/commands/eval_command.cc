@@ -40,6 +40,11 @@ class EvalCommand : public Command {
     const std::unique_ptr<OpTable> ops = MakeOpTable();
     ASSIGN_OR_RETURN(const Graph model,
                      LoadGraph(graph, *ops, model_.symbols(), model_.model));
+    if (model.losses.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          model_.model, ": has no loss to evaluate",
+          source.imported ? "; --loss puts one behind its first output" : ""));
+    }
     ASSIGN_OR_RETURN(const BatchShape shape, BatchShapeOf(graph, model));
     DataOptions data_options;
     data_options.files = data_.data;

@@ -40,12 +40,11 @@ std::string FloatText(double number) {
   return absl::StrFormat("%.9g", number);
 }
 
-// Returns an element as JSON, which has no infinities: as text then.
+// Returns an element as JSON, in which what is no finite number is null.
 Json ElementJson(const Array& array, int64_t index) {
   if (array.type.dtype != DType::kF32) return ElementAsInt(array, index);
   const double element = ElementAsDouble(array, index);
-  if (std::isfinite(element)) return element;
-  return FloatText(element);
+  return std::isfinite(element) ? Json(element) : Json(nullptr);
 }
 
 Json ResultJson(const PassResult& result) {
