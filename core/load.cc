@@ -80,10 +80,14 @@ void Loader::ReadSymbols(const Bindings& bindings) {
     errors_.AddIfError(who, CheckNoUnknownFields(symbol));
     const absl::Status name = CheckName(symbol.name());
     errors_.AddIfError(who, name);
-    // 0 is what a default left out reads as.
-    if (symbol.default_value() < 1) {
-      errors_.Add(absl::StrCat(who, ": default_value must be at least 1, got ",
-                               symbol.default_value()));
+    // 0 is what a default left out reads as: a binding is enough then.
+    const bool left_out = symbol.default_value() == 0;
+    if (symbol.default_value() < 0 ||
+        (left_out && bindings.find(symbol.name()) == bindings.end())) {
+      errors_.Add(absl::StrCat(
+          who, ": default_value must be at least 1, got ",
+          symbol.default_value(),
+          left_out ? "; without one it must be set (--set SYMBOL=N)" : ""));
     }
     if (!graph_.symbols.emplace(symbol.name(), symbol.default_value()).second) {
       errors_.Add(absl::StrCat(who, ": is declared twice"));

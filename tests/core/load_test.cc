@@ -135,6 +135,22 @@ TEST(LoadGraphTest, ZeroIsADim) {
   EXPECT_EQ(ToString(graph->values[graph->FindValue("h")].type), "f32[0,2]");
 }
 
+TEST(LoadGraphTest, ASymbolWithoutADefaultMustBeSet) {
+  const OpTable ops(ToyOps());
+  const proto::Graph graph = Parse(
+      "format_version: 1 symbol { name: \"n\" } "
+      "input { name: \"x\" type { dtype: FLOAT32 dim { symbol: \"n\" } } }");
+  const absl::StatusOr<Graph> bound = LoadGraph(graph, ops, {{"n", 3}}, "test");
+  ASSERT_TRUE(bound.ok()) << bound.status();
+  EXPECT_EQ(ToString(bound->values[0].type), "f32[3]");
+  const absl::Status status = LoadGraph(graph, ops, {}, "test").status();
+  EXPECT_TRUE(absl::StrContains(
+      status.message(),
+      "symbol 'n': default_value must be at least 1, got 0; without one it "
+      "must be set (--set SYMBOL=N)"))
+      << status;
+}
+
 // d needs b and c, b needs a: from file order d c b a, searching d first finds
 // b's producer a, then b, then c.
 TEST(LoadGraphTest, NodesAreSortedStably) {
