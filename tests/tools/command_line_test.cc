@@ -180,6 +180,18 @@ TEST(CommandLineTest, WrongInputExitsWithOne) {
                    absl::StrCat(model, ": has no loss to evaluate"));
 }
 
+// A graph may have dims of 0; there is nothing to train on or measure then.
+TEST(CommandLineTest, ABatchWithoutRowsNamesTheSymbol) {
+  const std::string error =
+      "--set: symbol 'batch' must be at least 1, got 0: it counts the rows of "
+      "a batch";
+  ExpectInputError({"bench", kLesson, "--set", "batch=0"}, error);
+  ExpectInputError({"train", kDigits, kDigitsData, "--set", "batch=0"}, error);
+  ExpectInputError(
+      {"eval", kDigits, kDigitsData, "--load=no_such", "--set", "batch=0"},
+      error);
+}
+
 TEST(CommandLineTest, CheckReportsEveryError) {
   const std::string path = TempPath("broken.textproto");
   std::ofstream(path) << R"(

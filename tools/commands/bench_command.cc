@@ -125,6 +125,7 @@ class BenchCommand : public Command {
     ASSIGN_OR_RETURN(const Graph model,
                      LoadGraph(graph, *ops, model_.symbols(), model_.model));
     ASSIGN_OR_RETURN(const std::vector<ModelInput> inputs, ModelInputs(model));
+    RETURN_IF_ERROR(CheckHasRows(graph, inputs));
     ASSIGN_OR_RETURN(TrainerOptions options, model_.trainer_options());
     options.evaluate = false;
     budget_.Apply(options);

@@ -76,6 +76,12 @@ bool ImportFlags::given() const {
 
 absl::StatusOr<ImportOptions> ImportFlags::Read(const Bindings& symbols) const {
   ImportOptions options;
+  for (const auto& [name, value] : symbols) {
+    if (value > 0) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("--set: symbol ", Quote(name), " must be at least 1, got ",
+                     value, ": it is what the model is imported at"));
+  }
   options.symbols = symbols;
   options.freeze = freeze;
   options.trainable = trainable;

@@ -33,6 +33,10 @@ struct ImportFlags {
   bool given() const;
 
   // Reads the files of --bind: .npy, or .pb as ONNX's test data are.
+  //
+  //   symbols: values of --set.
+  //   errors:  InvalidArgument naming a symbol that is set to 0, which an
+  //            imported model cannot have as default; those of reading.
   absl::StatusOr<ImportOptions> Read(const Bindings& symbols) const;
 };
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/str_cat.h"
+#include "core/names.h"
 #include "core/status_macros.h"
 
 namespace reprise {
@@ -37,6 +39,18 @@ int64_t BatchShape::NumBatches(int64_t rows) const {
   return symbol.empty() ? rows / batch : (rows + batch - 1) / batch;
 }
 
+absl::Status CheckHasRows(const proto::Graph& model,
+                          const std::vector<ModelInput>& inputs) {
+  if (inputs.empty() || inputs[0].type.dims[0] > 0) return absl::OkStatus();
+  const std::string& symbol = model.input(0).type().dim(0).symbol();
+  // The file's own default is not 0.
+  return absl::InvalidArgumentError(
+      symbol.empty() ? std::string("a batch needs at least 1 row, got 0")
+                     : absl::StrCat("--set: symbol ", Quote(symbol),
+                                    " must be at least 1, got 0: it counts "
+                                    "the rows of a batch"));
+}
+
 absl::StatusOr<BatchShape> BatchShapeOf(const proto::Graph& model,
                                         const Graph& graph) {
   BatchShape shape;
@@ -45,10 +59,8 @@ absl::StatusOr<BatchShape> BatchShapeOf(const proto::Graph& model,
   if (shape.inputs.empty()) {
     return absl::InvalidArgumentError("the model has no input to feed");
   }
+  RETURN_IF_ERROR(CheckHasRows(model, shape.inputs));
   shape.batch = shape.inputs[0].type.dims[0];
-  if (shape.batch < 1) {
-    return absl::InvalidArgumentError("a batch needs at least 1 row, got 0");
-  }
   std::set<std::string> symbols;
   for (const proto::Input& input : model.input()) {
     symbols.insert(input.type().dim(0).symbol());

@@ -43,10 +43,17 @@ struct BatchShape {
   int64_t NumBatches(int64_t rows) const;
 };
 
+// Ok if a batch of the model has rows.
+//
+//   inputs: those of `model`, as ModelInputs has them.
+//   errors: InvalidArgument naming the symbol that is set to 0, if one is.
+absl::Status CheckHasRows(const proto::Graph& model,
+                          const std::vector<ModelInput>& inputs);
+
 // Returns the shape of a model's batches.
 //
 //   graph: loaded from `model`.
-//   errors: those of ModelInputs.
+//   errors: those of ModelInputs and CheckHasRows.
 absl::StatusOr<BatchShape> BatchShapeOf(const proto::Graph& model,
                                         const Graph& graph);
 

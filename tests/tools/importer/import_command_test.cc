@@ -119,6 +119,21 @@ TEST_F(ImportCommandTest, OptionsOfImportingAreForOnnxFilesAlone) {
   EXPECT_TRUE(absl::StrContains(result.err, ".onnx")) << result.err;
 }
 
+TEST_F(ImportCommandTest, ADimIsNotSetToZero) {
+  const std::string out = absl::StrCat(folder_, "/out");
+  for (const std::vector<std::string>& command :
+       {std::vector<std::string>{"check", model_},
+        std::vector<std::string>{"import", model_, "--out", out}}) {
+    std::vector<std::string> args = command;
+    args.insert(args.end(), {"--set", "rows=0"});
+    const CommandResult result = RunReprise(args);
+    EXPECT_EQ(result.code, 1);
+    EXPECT_TRUE(absl::StrContains(
+        result.err, "--set: symbol 'rows' must be at least 1, got 0"))
+        << result.err;
+  }
+}
+
 TEST_F(ImportCommandTest, WrongUsageIsTold) {
   EXPECT_EQ(RunReprise({"import", model_}).code, 2);
   EXPECT_EQ(
