@@ -116,7 +116,7 @@ class Reprise:
         report = self.report("import", path, f"--out={imported}", *options)
         model = str(imported / "model.textproto")
         load = f"--load={imported / 'weights.safetensors'}"
-        names = json.loads((imported / "names.json").read_text())
+        names = json.loads((imported / "names.json").read_text())["values"]
         trained = [
             parameter["name"]
             for parameter in self.report("check", model)["parameters"]

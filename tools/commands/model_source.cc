@@ -132,6 +132,7 @@ absl::StatusOr<ModelSource> ReadModel(
   }
   source.graph = std::move(imported.graph);
   source.weights = std::move(imported.weights);
+  source.symbols = std::move(imported.symbols);
   source.imported = true;
   return source;
 }

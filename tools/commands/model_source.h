@@ -45,6 +45,7 @@ struct ModelSource {
   std::string path;
   proto::Graph graph;
   std::vector<NamedArray> weights;  // of an ONNX file
+  SymbolNames symbols;              // likewise
   bool imported = false;
 
   // Gives the weights that came with the model to a trainer of it.

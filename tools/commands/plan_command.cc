@@ -267,12 +267,14 @@ class PlanCommand : public Command {
     if (maximize_.empty()) {
       ASSIGN_OR_RETURN(planned, PlanTrainer(graph, config, options));
     } else {
+      // As --set, an ONNX file's own name of a dim will do.
+      const auto dim = FindDim(source.symbols, maximize_);
+      extras.maximized = dim == source.symbols.end() ? maximize_ : dim->first;
       ASSIGN_OR_RETURN(LargestValue largest,
-                       MaximizeSymbol(graph, config, options, maximize_,
+                       MaximizeSymbol(graph, config, options, extras.maximized,
                                       max_added_cost_ / 100));
-      options.symbols[maximize_] = largest.value;
+      options.symbols[extras.maximized] = largest.value;
       planned = std::move(largest.planned);
-      extras.maximized = maximize_;
     }
     ASSIGN_OR_RETURN(extras.engine_bytes, MeasureEngineBytes(planned.plan));
     if (options.process_budget_bytes != INT64_MAX) {

@@ -81,6 +81,13 @@ struct ImportNode {
   bool from_shapes = false;
 };
 
+// Returns the model's name of dim `axis` of an input: "INPUT.dimAXIS" where it
+// has none; empty for a number.
+std::string NameOfDim(const onnx::ValueInfoProto& input, int axis);
+
+// Returns the names of all dims of the inputs that are no numbers.
+SymbolNames NamesOfDims(const onnx::GraphProto& graph);
+
 class GraphImporter {
  public:
   GraphImporter(const onnx::ModelProto& model, const OpTable& ops,
@@ -211,8 +218,8 @@ class GraphImporter {
   std::vector<onnx::NodeProto> inlined_;
   std::vector<const onnx::NodeProto*> nodes_;  // functions inlined
 
-  NameMap names_;                           // of values
-  NameMap symbol_names_;                    // of symbols
+  NameMap names_;                                            // of values
+  absl::flat_hash_map<std::string, std::string> symbol_of_;  // by dim's name
   std::map<std::string, int64_t> symbols_;  // ours, with their values
   std::set<std::string> dims_;              // named in the model
   absl::flat_hash_map<std::string, ImportId> by_name_;

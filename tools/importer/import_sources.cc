@@ -1,7 +1,9 @@
 // Importing, first part: operator sets, names, and the values that no node
 // makes.
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/names.h"
@@ -15,6 +17,30 @@ constexpr int64_t kOldestVersion = 7;
 constexpr int64_t kNewestVersion = 25;
 
 }  // namespace
+
+std::string NameOfDim(const onnx::ValueInfoProto& input, int axis) {
+  const onnx::TensorShapeProto::Dimension& dim =
+      input.type().tensor_type().shape().dim(axis);
+  if (dim.has_dim_value()) return "";
+  if (!dim.dim_param().empty()) return dim.dim_param();
+  return absl::StrCat(input.name(), ".dim", axis);
+}
+
+SymbolNames NamesOfDims(const onnx::GraphProto& graph) {
+  std::vector<std::string> theirs;
+  NameMap names;
+  for (const onnx::ValueInfoProto& input : graph.input()) {
+    for (int i = 0; i < input.type().tensor_type().shape().dim_size(); ++i) {
+      std::string name = NameOfDim(input, i);
+      if (name.empty()) continue;
+      names.Reserve(name);
+      theirs.push_back(std::move(name));
+    }
+  }
+  SymbolNames symbols;
+  for (const std::string& name : theirs) symbols[names.Map(name)] = name;
+  return symbols;
+}
 
 void GraphImporter::ReadOperatorSets() {
   for (const onnx::OperatorSetIdProto& set : model_.opset_import()) {
@@ -109,6 +135,9 @@ void GraphImporter::ReadInitializers() {
 }
 
 void GraphImporter::ReadInputs() {
+  for (const auto& [ours, theirs] : NamesOfDims(model_.graph())) {
+    symbol_of_.emplace(theirs, ours);
+  }
   for (const onnx::ValueInfoProto& input : model_.graph().input()) {
     if (by_name_.find(input.name()) != by_name_.end()) {
       inputs_.push_back(kAbsent);
@@ -153,21 +182,18 @@ absl::Status GraphImporter::ReadInput(const onnx::ValueInfoProto& input) {
   }
   Dims dims;
   std::vector<std::string> symbols;
-  for (const onnx::TensorShapeProto::Dimension& dim : tensor.shape().dim()) {
+  for (int i = 0; i < tensor.shape().dim_size(); ++i) {
     symbols.emplace_back();
-    if (dim.has_dim_value()) {
-      dims.push_back(dim.dim_value());
-      continue;
-    }
-    std::string name = dim.dim_param();
+    const std::string name = NameOfDim(input, i);
     if (name.empty()) {
-      name = absl::StrCat(input.name(), ".dim", symbols.size() - 1);
+      dims.push_back(tensor.shape().dim(i).dim_value());
+      continue;
     }
     const auto given = options_.symbols.find(name);
     dims.push_back(given == options_.symbols.end() ? 1 : given->second);
     dims_.insert(name);
     if (options_.fixed_symbols.count(name) > 0) continue;
-    symbols.back() = symbol_names_.Map(name);
+    symbols.back() = symbol_of_.at(name);
     symbols_[symbols.back()] = dims.back();
     result_.symbols[symbols.back()] = name;
   }

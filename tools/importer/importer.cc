@@ -1,6 +1,9 @@
 #include "tools/importer/importer.h"
 
+#include <algorithm>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "core/file.h"
@@ -67,6 +70,26 @@ std::vector<std::string> UnmetPatterns(const onnx::ModelProto& model,
   return notes;
 }
 
+// Returns the options with the dims that are set under the model's own names.
+absl::StatusOr<ImportOptions> WithTheirDims(const onnx::ModelProto& model,
+                                            ImportOptions options,
+                                            absl::string_view source) {
+  const SymbolNames dims = NamesOfDims(model.graph());
+  Bindings symbols;
+  for (const auto& [name, size] : options.symbols) {
+    const auto dim = FindDim(dims, name);
+    // What there is not is refused when the inputs are read.
+    const std::string& theirs = dim == dims.end() ? name : dim->second;
+    if (!symbols.emplace(theirs, size).second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(source, ": dim ", Quote(theirs),
+                       " is set twice, as symbol ", Quote(dim->first), " too"));
+    }
+  }
+  options.symbols = std::move(symbols);
+  return options;
+}
+
 // Returns the options with the values that named dims have in the data.
 ImportOptions WithDimsOfInputs(const onnx::ModelProto& model,
                                ImportOptions options) {
@@ -97,12 +120,23 @@ absl::StatusOr<ImportedModel> Checked(ImportedModel& imported,
 
 }  // namespace
 
+SymbolNames::const_iterator FindDim(const SymbolNames& symbols,
+                                    const std::string& name) {
+  const auto ours = symbols.find(name);
+  if (ours != symbols.end()) return ours;
+  return std::find_if(symbols.begin(), symbols.end(),
+                      [&name](const SymbolNames::value_type& symbol) {
+                        return symbol.second == name;
+                      });
+}
+
 absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
                                           const OpTable& ops,
                                           const ImportOptions& asked,
                                           const std::string& folder,
                                           absl::string_view source) {
-  const ImportOptions options = WithDimsOfInputs(model, asked);
+  ASSIGN_OR_RETURN(ImportOptions named, WithTheirDims(model, asked, source));
+  const ImportOptions options = WithDimsOfInputs(model, std::move(named));
   const std::vector<std::string> unmet = UnmetPatterns(model, options);
   ASSIGN_OR_RETURN(ImportedModel imported,
                    ImportOnce(model, ops, options, folder, source));
@@ -184,8 +218,16 @@ absl::Status WriteImported(const ImportedModel& imported,
   }
   RETURN_IF_ERROR(WriteSafetensors(absl::StrCat(folder, "/weights.safetensors"),
                                    tensors, {{"format", "reprise weights 1"}}));
-  const nlohmann::ordered_json names(imported.names);
-  const std::string text = names.dump(2);
+  nlohmann::ordered_json names = {
+      {"values", imported.names},
+      {"symbols", nlohmann::ordered_json::object()}};
+  for (const proto::Symbol& symbol : imported.graph.symbol()) {
+    names["symbols"][symbol.name()] = imported.symbols.at(symbol.name());
+  }
+  // Nothing has asked names of dims to be UTF-8.
+  const std::string text =
+      names.dump(/*indent=*/2, /*indent_char=*/' ', /*ensure_ascii=*/false,
+                 nlohmann::ordered_json::error_handler_t::replace);
   RETURN_IF_ERROR(
       ReplaceFile(absl::StrCat(folder, "/names.json"), {text, "\n"}));
   return WriteGraphFile(imported.graph,

@@ -27,6 +27,15 @@
 
 namespace reprise {
 
+// Our names of symbols to the model's names of the dims that they are. A name
+// of the model that a graph allows is ours, too: no name means two dims.
+using SymbolNames = std::map<std::string, std::string>;
+
+// Returns the entry of the dim that is called `name` here or in the model;
+// end() if there is none.
+SymbolNames::const_iterator FindDim(const SymbolNames& symbols,
+                                    const std::string& name);
+
 struct ImportOptions {
   // Content of graph inputs, by their names in the model, which become
   // constants.
@@ -36,8 +45,8 @@ struct ImportOptions {
   // one; the others stay inputs.
   std::map<std::string, Array> bind_if_needed;
 
-  // Values of named dims while importing; others are 1. A dim that fixes
-  // nothing stays a symbol with this default.
+  // Values of named dims while importing, by either of their names; others are
+  // 1. A dim that fixes nothing stays a symbol with this default.
   Bindings symbols;
 
   // Types of the data at hand, by the inputs' names in the model: named dims
@@ -87,8 +96,7 @@ struct ImportedModel {
   // output index to the input's name in the graph.
   std::map<int, std::string> gradients;
 
-  // The graph's symbols, with the model's names for them.
-  std::map<std::string, std::string> symbols;
+  SymbolNames symbols;
 
   // A node asks for training semantics by itself (training_mode).
   bool training_mode = false;
@@ -116,7 +124,7 @@ absl::StatusOr<ImportedModel> ImportFile(const std::string& path,
                                          const ImportOptions& options);
 
 // Writes DIR/model.textproto, DIR/weights.safetensors and DIR/names.json (our
-// names to the model's, where they differ).
+// names to the model's: of values where they differ, and of all symbols).
 absl::Status WriteImported(const ImportedModel& imported,
                            const std::string& folder);
 

@@ -69,7 +69,8 @@ TEST_F(ImportCommandTest, WritesGraphWeightsAndNames) {
       ReadFile(absl::StrCat(out, "/names.json"), 1 << 20);
   ASSERT_TRUE(names.ok()) << names.status();
   EXPECT_EQ(nlohmann::json::parse(*names),
-            nlohmann::json({{"the_w", "the w"}}));
+            nlohmann::json({{"values", {{"the_w", "the w"}}},
+                            {"symbols", {{"rows", "rows"}}}}));
 }
 
 TEST_F(ImportCommandTest, AnOnnxFileRunsAsWhatItIsImportedTo) {
@@ -117,6 +118,56 @@ TEST_F(ImportCommandTest, OptionsOfImportingAreForOnnxFilesAlone) {
       RunReprise({"check", "examples/lesson.textproto", "--loss=mse"});
   EXPECT_EQ(result.code, 1);
   EXPECT_TRUE(absl::StrContains(result.err, ".onnx")) << result.err;
+}
+
+// x [batch size, batch_size], whose symbols are batch_size_1 and batch_size.
+TEST_F(ImportCommandTest, ADimHasTwoNames) {
+  OnnxBuilder builder;
+  builder.Input("x", {"batch size", "batch_size"}).Output("y");
+  builder.Node("Relu", {"x"}, {"y"});
+  const std::string model =
+      Write("two.onnx", builder.model().SerializeAsString());
+  const auto x_of = [&model](const std::vector<std::string>& sets) {
+    std::vector<std::string> args = {"check", model, "--format=json"};
+    for (const std::string& set : sets) {
+      args.insert(args.end(), {"--set", set});
+    }
+    const CommandResult result = RunReprise(args);
+    return result.code == 0 ? result.json()["inputs"][0]["type"].dump()
+                            : result.err;
+  };
+  EXPECT_EQ(x_of({"batch size=4", "batch_size=6"}), "\"f32[4,6]\"");
+  EXPECT_EQ(x_of({"batch_size_1=4", "batch_size=6"}), "\"f32[4,6]\"");
+  EXPECT_TRUE(absl::StrContains(
+      x_of({"batch size=4", "batch_size_1=4"}),
+      "dim 'batch size' is set twice, as symbol 'batch_size_1' too"));
+  EXPECT_TRUE(absl::StrContains(x_of({"batch=4"}), "no input has a dim"));
+
+  const std::string out = absl::StrCat(folder_, "/two");
+  ASSERT_EQ(RunReprise({"import", model, "--out", out}).code, 0);
+  const absl::StatusOr<std::string> names =
+      ReadFile(absl::StrCat(out, "/names.json"), 1 << 20);
+  ASSERT_TRUE(names.ok()) << names.status();
+  EXPECT_EQ(nlohmann::json::parse(*names)["symbols"],
+            nlohmann::json({{"batch_size", "batch_size"},
+                            {"batch_size_1", "batch size"}}));
+}
+
+TEST_F(ImportCommandTest, TheLargestValueIsOfADimByEitherName) {
+  OnnxBuilder builder;
+  builder.Input("x", {"the rows", "2"})
+      .Floats("w", {2, 3}, {1, 2, 3, 4, 5, 6})
+      .Output("y");
+  builder.Node("MatMul", {"x", "w"}, {"y"});
+  const std::string model =
+      Write("rows.onnx", builder.model().SerializeAsString());
+  for (const char* name : {"the rows", "the_rows"}) {
+    const CommandResult result = RunReprise(
+        {"plan", model, "--loss=softmax_cross_entropy", "--threads=1",
+         "--budget=64KiB", absl::StrCat("--maximize=", name), "--format=json"});
+    ASSERT_EQ(result.code, 0) << name << ": " << result.err;
+    EXPECT_EQ(result.json()["maximized"]["symbol"], "the_rows");
+  }
 }
 
 TEST_F(ImportCommandTest, ADimIsNotSetToZero) {
