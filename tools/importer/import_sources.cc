@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/names.h"
 #include "core/status_macros.h"
 #include "tools/importer/graph_importer.h"
@@ -15,6 +16,36 @@ namespace {
 
 constexpr int64_t kOldestVersion = 7;
 constexpr int64_t kNewestVersion = 25;
+
+// Ok if content of type `bound` can be that of the input. Dims by name or below
+// 0, and what the model does not say, may be anything.
+absl::Status CheckBound(const onnx::ValueInfoProto& input,
+                        const TensorType& bound) {
+  if (!input.type().has_tensor_type()) return absl::OkStatus();
+  const onnx::TypeProto::Tensor& tensor = input.type().tensor_type();
+  const absl::StatusOr<DType> dtype = DTypeOfOnnx(tensor.elem_type());
+  const bool any_dtype =
+      tensor.elem_type() == onnx::TensorProto_DataType_UNDEFINED;
+  bool fits = any_dtype || (dtype.ok() && *dtype == bound.dtype);
+  std::vector<std::string> dims;
+  for (int i = 0; i < tensor.shape().dim_size(); ++i) {
+    const onnx::TensorShapeProto::Dimension& dim = tensor.shape().dim(i);
+    dims.push_back(dim.has_dim_value() ? absl::StrCat(dim.dim_value())
+                                       : Quote(NameOfDim(input, i)));
+    if (!dim.has_dim_value() || dim.dim_value() < 0) continue;
+    fits = fits && i < bound.rank() && dim.dim_value() == bound.dims[i];
+  }
+  fits = fits && (!tensor.has_shape() ||
+                  tensor.shape().dim_size() == static_cast<int>(bound.rank()));
+  if (fits) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "is ",
+      dtype.ok() ? std::string(ToString(*dtype))
+                 : OnnxTypeName(tensor.elem_type()),
+      tensor.has_shape() ? absl::StrCat("[", absl::StrJoin(dims, ","), "]")
+                         : std::string(" of any shape"),
+      " in the model, what is bound to it (--bind) is ", ToString(bound)));
+}
 
 }  // namespace
 
@@ -163,6 +194,7 @@ absl::Status GraphImporter::ReadInput(const onnx::ValueInfoProto& input) {
   inputs_.push_back(id);
   if (const auto bound = options_.bind.find(input.name());
       bound != options_.bind.end()) {
+    RETURN_IF_ERROR(CheckBound(input, bound->second.type));
     ImportValue& value = values_[id];
     value.kind = ImportValue::Kind::kParameter;
     value.type = bound->second.type;

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/tools/importer/onnx_builder.h"
@@ -260,6 +261,35 @@ TEST(ImportTest, BoundInputsBecomeConstants) {
   EXPECT_EQ(imported->inputs, (std::vector<std::string>{"x", ""}));
   options.bind["nobody"] = shape;
   EXPECT_FALSE(builder.Import(options).ok());
+}
+
+// `shape` is i64[2] or, with a named dim, i64 of any length.
+TEST(ImportTest, WhatIsBoundHasTheTypeOfTheInput) {
+  const auto refused = [](const std::string& dim, const TensorType& bound) {
+    OnnxBuilder builder;
+    builder.Input("x", {"2", "3"})
+        .Input("shape", {dim}, onnx::TensorProto::INT64)
+        .Output("y");
+    builder.Node("Reshape", {"x", "shape"}, {"y"});
+    Array array;
+    array.type = bound;
+    array.data.assign(bound.bytes(), '\0');
+    ImportOptions options;
+    options.bind = {{"shape", array}};
+    return std::string(builder.Import(options).status().message());
+  };
+  EXPECT_TRUE(absl::StrContains(
+      refused("2", {DType::kF32, {2}}),
+      "input 'shape': is i64[2] in the model, what is bound to it (--bind) is "
+      "f32[2]"));
+  EXPECT_TRUE(absl::StrContains(
+      refused("2", {DType::kI64, {3}}),
+      "is i64[2] in the model, what is bound to it (--bind) is i64[3]"));
+  EXPECT_TRUE(absl::StrContains(
+      refused("n", {DType::kI64, {1, 3}}),
+      "is i64['n'] in the model, what is bound to it (--bind) is i64[1,3]"));
+  // Of a length that is not 2 either, and refused by the Reshape alone.
+  EXPECT_FALSE(absl::StrContains(refused("n", {DType::kI64, {3}}), "--bind"));
 }
 
 TEST(ImportTest, WhatNoOutputReadsIsLeftOut) {
