@@ -57,11 +57,11 @@ absl::StatusOr<Sweep> SweepTrainer(const proto::Graph& graph,
   return sweep;
 }
 
-absl::StatusOr<LargestValue> MaximizeSymbol(const proto::Graph& graph,
-                                            const proto::TrainConfig& config,
-                                            const TrainerOptions& options,
-                                            const std::string& symbol,
-                                            double max_added_fraction) {
+absl::StatusOr<LargestValue> MaximizeSymbol(
+    const proto::Graph& graph, const proto::TrainConfig& config,
+    const TrainerOptions& options, const std::string& symbol,
+    double max_added_fraction,
+    const std::function<void(int64_t value)>& on_try) {
   constexpr int64_t kLargest = INT32_MAX;  // of any dim of a kernel
   std::vector<std::string> symbols;
   for (const proto::Symbol& each : graph.symbol()) {
@@ -82,6 +82,7 @@ absl::StatusOr<LargestValue> MaximizeSymbol(const proto::Graph& graph,
   bound.plan.work_limit =
       std::max<int64_t>(1, bound.plan.work_limit / kProbeShare);
   const auto probe = [&](int64_t value) -> absl::Status {
+    if (on_try) on_try(value);
     bound.symbols[symbol] = value;
     SetPlanner planner(graph, config, bound);
     RETURN_IF_ERROR(planner.LowerTraining());
@@ -117,6 +118,7 @@ absl::StatusOr<LargestValue> MaximizeSymbol(const proto::Graph& graph,
   thorough.plan.work_limit = options.plan.work_limit;
   const auto plan_thoroughly =
       [&](int64_t value) -> absl::StatusOr<PlannedTrainer> {
+    if (on_try) on_try(value);
     thorough.symbols[symbol] = value;
     ASSIGN_OR_RETURN(PlannedTrainer planned,
                      PlanTrainer(graph, config, thorough));

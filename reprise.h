@@ -153,14 +153,15 @@ struct LargestValue {
 // is not tried, whatever it fails for.
 //
 //   options: a value of the symbol there is not used; no process budget.
+//   on_try:  called before each value that is tried, for progress; may be null.
 //   errors:  InvalidArgument naming the symbols there are; those of PlanTrainer
 //            for the value 1, and ResourceExhausted with both costs if it adds
 //            too much.
-absl::StatusOr<LargestValue> MaximizeSymbol(const proto::Graph& graph,
-                                            const proto::TrainConfig& config,
-                                            const TrainerOptions& options,
-                                            const std::string& symbol,
-                                            double max_added_fraction);
+absl::StatusOr<LargestValue> MaximizeSymbol(
+    const proto::Graph& graph, const proto::TrainConfig& config,
+    const TrainerOptions& options, const std::string& symbol,
+    double max_added_fraction,
+    const std::function<void(int64_t value)>& on_try = nullptr);
 
 // PlanTrainer, and a trainer that owns its arena.
 absl::StatusOr<std::unique_ptr<Trainer>> MakeTrainer(

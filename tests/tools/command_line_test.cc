@@ -248,6 +248,21 @@ TEST(CommandLineTest, TheLargestValueIsSaidFirst) {
   EXPECT_TRUE(absl::StrContains(result.out, " is the largest found to fit"));
 }
 
+TEST(CommandLineTest, TheSearchForTheLargestValueShowsThatItMoves) {
+  const std::vector<std::string> args = {"plan", kLesson, "--threads=1",
+                                         "--budget=4MiB", "--maximize=batch"};
+  EXPECT_EQ(RunReprise(args).err, "");
+  std::ostringstream out;
+  std::ostringstream err;
+  EXPECT_EQ(RunCommandLine(args, Console{out, err, /*err_is_terminal=*/true}),
+            0);
+  EXPECT_EQ(err.str().rfind(
+                "[..............................] 1/63  trying batch = 1", 0),
+            0u)
+      << err.str();
+  EXPECT_TRUE(absl::EndsWith(err.str(), "\r\x1b[K")) << err.str();
+}
+
 // A chain of 60 blocks has more than 200 steps.
 TEST(CommandLineTest, TheSmallestArenaOfALongPlanIsSearchedForWhenAsked) {
   const std::string path = TempPath("chain.textproto");

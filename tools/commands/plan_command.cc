@@ -13,6 +13,7 @@
 #include "tools/commands/flags.h"
 #include "tools/commands/output_file.h"
 #include "tools/commands/plan_picture.h"
+#include "tools/commands/progress.h"
 #include "tools/commands/report.h"
 #include "tools/commands/size.h"
 #include "tools/commands/text_table.h"
@@ -28,6 +29,10 @@ constexpr size_t kShownAtPeak = 12;
 constexpr size_t kQuicklySearchedSteps = 200;
 
 constexpr double kDefaultMaxAddedCost = 50;  // percent
+
+// What --maximize tries, as a rule at most: 1, 31 times the double, 30 halves,
+// and a last time with all of the work.
+constexpr int64_t kMostTries = 63;
 
 std::string SizeAndBytes(int64_t bytes) {
   return absl::StrCat(FormatSize(bytes), " (", FormatCount(bytes), " bytes)");
@@ -270,9 +275,15 @@ class PlanCommand : public Command {
       // As --set, an ONNX file's own name of a dim will do.
       const auto dim = FindDim(source.symbols, maximize_);
       extras.maximized = dim == source.symbols.end() ? maximize_ : dim->first;
+      Progress progress(console, kMostTries);
+      int64_t tries = 0;
+      const auto show = [&](int64_t value) {
+        progress.Update(
+            ++tries, absl::StrCat("trying ", extras.maximized, " = ", value));
+      };
       ASSIGN_OR_RETURN(LargestValue largest,
                        MaximizeSymbol(graph, config, options, extras.maximized,
-                                      max_added_cost_ / 100));
+                                      max_added_cost_ / 100, show));
       options.symbols[extras.maximized] = largest.value;
       planned = std::move(largest.planned);
     }
