@@ -140,6 +140,9 @@ absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
   const std::vector<std::string> unmet = UnmetPatterns(model, options);
   ASSIGN_OR_RETURN(ImportedModel imported,
                    ImportOnce(model, ops, options, folder, source));
+  // What does not load would be blamed on a dim below.
+  RETURN_IF_ERROR(
+      LoadGraph(imported.graph, ops, /*bindings=*/{}, source).status());
   // A symbol is one only if the model means the same at other values of it.
   // Values at which there is no such model say nothing. Opens `imported`, made
   // with the dims of `from`, if dims are free.

@@ -1,5 +1,6 @@
 // ONNX files that break a rule, and the error each gets.
 
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -146,6 +147,16 @@ TEST(BadOnnxTest, ReshapeToAnotherSizeIsRefused) {
   OnnxBuilder builder = OneNode("Reshape", {"shape"});
   builder.Ints("shape", {2}, {4, 2});
   ExpectRefused(builder, {"Reshape_node", "f32[2,3]"});
+}
+
+// Not the dim, at whose other values the model does not load either.
+TEST(BadOnnxTest, AnAttributeThatIsNoNumberIsRefusedByName) {
+  OnnxBuilder builder;
+  builder.Input("x", {"n", "2"}).Output("y");
+  OnnxBuilder::Float(builder.Node("LeakyRelu", {"x"}, {"y"}), "alpha",
+                     std::numeric_limits<float>::quiet_NaN());
+  ExpectRefused(builder,
+                {"(LeakyRelu): attribute 'alpha' must be finite, got nan"});
 }
 
 TEST(BadOnnxTest, AShapeThatDependsOnDataIsRefusedByName) {
