@@ -20,8 +20,9 @@ Parts, in the order in which they run (--parts; without it all):
 
   gradients   loss and gradients on the same data against ours: the largest
               difference of a parameter's gradient, relative to its largest
-              element. The reference is PyTorch in float64, so that the table
-              says who is off. Exit code 1 if it is ours
+              element (tools/peers/agreement.py). The reference is PyTorch in
+              float64, so that the table says who is off. Exit code 1 if it is
+              ours
   time        first every variant of a peer's settings, at the most threads; the
               fastest then alternates with ours, --rounds times; a peer much slower than
               another is measured once. A number is the median of the

@@ -179,8 +179,9 @@ def gradients_table(results):
             )
     return (
         "## Agreement\n\nLargest difference of the loss and of a parameter's "
-        "gradient from PyTorch's in float64, relative\nto the largest element; the "
-        "parameter that has it; ours relative to each peer.\n\n" + lines
+        "gradient from PyTorch's in float64, relative\nto the largest element (at "
+        "least a thousandth of that of all gradients); the parameter that has\nit; "
+        "ours relative to each peer.\n\n" + lines
     )
 
 
