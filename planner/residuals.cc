@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -25,7 +26,19 @@ bool IsSource(const LoweredGraph& graph, LoweredValueId v) {
 class ResidualWriter {
  public:
   explicit ResidualWriter(const PlanParts& parts)
-      : parts_(parts), graph_(parts.graph), step_(parts.step_graph) {}
+      : parts_(parts),
+        graph_(parts.graph),
+        step_(parts.step_graph),
+        first_reader_(parts.resolution.tasks.instances.size(), -1) {
+    const std::vector<Task>& tasks = parts.resolution.tasks.tasks;
+    for (size_t t = 0; t < tasks.size(); ++t) {
+      for (const InstanceId in : tasks[t].in) {
+        if (in >= 0 && first_reader_[in] < 0) {
+          first_reader_[in] = static_cast<TaskId>(t);
+        }
+      }
+    }
+  }
 
   Residual Write(const ReadContent& read) const {
     const LoweredValueId root = graph_.values[read.instance].copy_of;
@@ -72,9 +85,21 @@ class ResidualWriter {
     return named ? step_.regions[region].name : std::string();
   }
 
+  // Returns what reads the copy that a reorder makes, for whose sake it reads
+  // the original; another task itself.
+  TaskId BehindReorders(TaskId t) const {
+    const std::vector<Task>& tasks = parts_.resolution.tasks.tasks;
+    while (graph_.nodes[tasks[t].node].is_reorder) {
+      const TaskId reader = first_reader_[tasks[t].out[0]];
+      if (reader < 0) break;
+      t = reader;
+    }
+    return t;
+  }
+
   // The forward nodes whose gradient, or replay, the task is part of.
   std::vector<std::string> ReaderNames(TaskId t) const {
-    const Task& task = parts_.resolution.tasks.tasks[t];
+    const Task& task = parts_.resolution.tasks.tasks[BehindReorders(t)];
     const LoweredNode& node = graph_.nodes[task.node];
     std::vector<std::string> names;
     if (node.role == Role::kBackward) {
@@ -148,6 +173,7 @@ class ResidualWriter {
   const PlanParts& parts_;
   const LoweredGraph& graph_;
   const Graph& step_;
+  std::vector<TaskId> first_reader_;  // by instance; -1: none
 };
 
 }  // namespace

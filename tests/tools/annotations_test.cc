@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <string>
 #include <utility>
@@ -173,6 +174,53 @@ TEST(AnnotationsTest, NothingIsAddedWhereNothingIsRecomputed) {
         Annotate(graph, *planned.plan.passes.front(), style);
     EXPECT_EQ(annotated.graph.SerializeAsString(), graph.SerializeAsString());
     EXPECT_EQ(annotated.steps_left_out, 0);
+  }
+}
+
+// A convolutional net, in which a plan makes the output of the first Relu again
+// between two gradients that read it: no annotation says that, and one around
+// the first layer costs time for no bytes.
+TEST(AnnotationsTest, NothingIsAddedThatSavesNothing) {
+  const std::string file =
+      absl::StrCat(::testing::TempDir(), "/small_cnn.textproto");
+  std::ofstream(file) << R"(
+    format_version: 1
+    symbol { name: "batch" default_value: 16 }
+    input { name: "x" type { dtype: FLOAT32 dim { symbol: "batch" } dim { value: 3 } dim { value: 16 } dim { value: 16 } } }
+    input { name: "label" type { dtype: INT64 dim { symbol: "batch" } } }
+    parameter { name: "w1" type { dtype: FLOAT32 dim { value: 8 } dim { value: 3 } dim { value: 3 } dim { value: 3 } } }
+    parameter { name: "b1" type { dtype: FLOAT32 dim { value: 8 } } }
+    parameter { name: "w2" type { dtype: FLOAT32 dim { value: 16 } dim { value: 8 } dim { value: 3 } dim { value: 3 } } }
+    parameter { name: "w3" type { dtype: FLOAT32 dim { value: 16 } dim { value: 4 } } }
+    node { op: "Conv" input: "x" input: "w1" input: "b1" output: "c1" attribute { name: "pads" ints { v: [1, 1, 1, 1] } } }
+    node { op: "Relu" input: "c1" output: "r1" }
+    node { op: "Conv" input: "r1" input: "w2" output: "c2" attribute { name: "pads" ints { v: [1, 1, 1, 1] } } attribute { name: "strides" ints { v: [2, 2] } } }
+    node { op: "Gelu" input: "c2" output: "g2" }
+    node { op: "GlobalAveragePool" input: "g2" output: "pooled" }
+    node { op: "Flatten" input: "pooled" output: "features" }
+    node { op: "MatMul" input: "features" input: "w3" output: "scores" }
+    node { op: "SoftmaxCrossEntropyLoss" input: "scores" input: "label" output: "loss" }
+    loss { value: "loss" }
+  )";
+  const absl::StatusOr<proto::Graph> read = ReadGraphFile(file);
+  ASSERT_TRUE(read.ok()) << read.status();
+  const proto::Graph& graph = *read;
+  TrainerOptions options = Small(16);
+  const int64_t unplanned = PlanOf(graph, options).plan.arena_bytes;
+  for (const double part : {0.9, 0.5, 0.1}) {
+    TrainerOptions limited = options;
+    limited.plan.budget_bytes = BudgetAt(graph, options, part);
+    const PlannedTrainer planned = PlanOf(graph, limited);
+    const absl::StatusOr<EmittedAnnotations> emitted =
+        EmitAnnotations(graph, Adam(), options, planned.plan);
+    ASSERT_TRUE(emitted.ok()) << emitted.status();
+    const AnnotatedGraph& annotated = emitted->annotated;
+    if (annotated.regions + annotated.must_recompute > 0) {
+      EXPECT_LT(emitted->arena_bytes, unplanned) << part;
+    } else {
+      EXPECT_EQ(annotated.steps_left_out, annotated.steps_repeated) << part;
+      EXPECT_EQ(annotated.must_save, 0);
+    }
   }
 }
 

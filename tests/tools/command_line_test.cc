@@ -3,6 +3,7 @@
 #include "tests/tools/command_line.h"
 
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <string>
 
@@ -190,6 +191,23 @@ TEST(CommandLineTest, ABatchWithoutRowsNamesTheSymbol) {
   ExpectInputError(
       {"eval", kDigits, kDigitsData, "--load=no_such", "--set", "batch=0"},
       error);
+}
+
+// Also where a gradient reads a copy of the weights in another layout.
+TEST(CommandLineTest, ResidualsAreReadByNodesOfTheModel) {
+  const std::string model = "examples/mnist_cnn.textproto";
+  const nlohmann::json check =
+      RunReprise({"check", model, "--format=json"}).json();
+  std::set<std::string> nodes;
+  for (const nlohmann::json& node : check["nodes"]) nodes.insert(node["name"]);
+  const nlohmann::json report =
+      RunReprise({"residuals", model, "--threads=1", "--format=json"}).json();
+  ASSERT_FALSE(report["residuals"].empty());
+  for (const nlohmann::json& residual : report["residuals"]) {
+    for (const std::string reader : residual["readers"]) {
+      EXPECT_EQ(nodes.count(reader), 1) << residual["value"] << ": " << reader;
+    }
+  }
 }
 
 TEST(CommandLineTest, CheckReportsEveryError) {

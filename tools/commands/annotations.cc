@@ -119,10 +119,12 @@ class Annotator {
       const LoweredNode& node = lowered_.nodes[step.node];
       if (step.run == 0 || node.is_reorder) continue;
       if (node.role != Role::kForward) {
+        ++result_.steps_repeated;
         ++result_.steps_left_out;
         continue;
       }
       if (!IsFree(step.node)) continue;
+      ++result_.steps_repeated;
       if (step.run > 1) ++result_.steps_left_out;
       for (const NodeIndex i : NodesOf(step.node)) repeated_[i] = true;
     }
@@ -310,6 +312,18 @@ absl::StatusOr<EmittedAnnotations> EmitAnnotations(
       best = std::move(emitted);
     }
   }
+  if (best.annotated.steps_repeated == 0) return best;
+  ASSIGN_OR_RETURN(const PlannedTrainer plain,
+                   PlanTrainer(graph, config, without_budget));
+  if (best.arena_bytes < plain.plan.arena_bytes) return best;
+  // These would save nothing, and bind the next plan.
+  const int32_t repeated = best.annotated.steps_repeated;
+  best.annotated = {};
+  best.annotated.graph = graph;
+  best.annotated.steps_repeated = repeated;
+  best.annotated.steps_left_out = repeated;
+  best.arena_bytes = plain.plan.arena_bytes;
+  best.added_fraction = RecomputeCostFraction(plain.reports.front());
   return best;
 }
 

@@ -18,8 +18,12 @@ struct AnnotatedGraph {
   int32_t must_save = 0;
   int32_t must_recompute = 0;
 
-  // Steps of the plan that an annotation cannot ask for: further repeats of a
-  // forward node, and any repeat of a backward node.
+  // Steps that the plan repeats of its own accord, copies in other layouts
+  // aside.
+  int32_t steps_repeated = 0;
+
+  // Those that an annotation cannot ask for: further repeats of a forward node,
+  // and any repeat of a backward node.
   int32_t steps_left_out = 0;
 };
 
@@ -39,7 +43,10 @@ AnnotatedGraph Annotate(const proto::Graph& graph, const PlannedPass& pass,
                         AnnotationStyle style);
 
 // Annotate in the style whose plan without a budget has the smaller arena; of
-// equals, in regions. `arena_bytes` is of that plan.
+// equals, in regions. `arena_bytes` is of that plan. Where it is no smaller than
+// with the graph as it is, nothing is added and every repeated step left out:
+// no annotation asks for a result that is kept for one reader of the backward
+// pass and made again for the next.
 struct EmittedAnnotations {
   AnnotatedGraph annotated;
   int64_t arena_bytes = 0;

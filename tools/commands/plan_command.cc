@@ -351,7 +351,8 @@ class PlanCommand : public Command {
       report.notes.push_back(absl::StrCat(
           annotated.steps_left_out,
           " recomputed steps cannot be said in annotations: a node that runs "
-          "a third time, or one of the backward pass"));
+          "a third time, one of the backward pass, or one whose result is kept "
+          "for one gradient and made again for another"));
     }
     return WriteGraphFile(annotated.graph, annotations_);
   }
