@@ -12,7 +12,7 @@
          kernels that are built
   small  a net of 64-32-10 at a batch of 1
   peers  all that tools/compare_speed.py measures, whose head says what VENV
-         holds; an hour and a half
+         holds; some hours
 
 --tables chooses among them; without --python there are no peers. With --results
 the peers' figures are kept in a file, and only models that it lacks are
