@@ -312,13 +312,9 @@ class Lowering {
     for (const EinsumLabel label : b.labels) {
       if (!a.Has(label)) columns.push_back(label);
     }
-    const Dims batch_dims =
-        batch.empty() ? Dims{} : Dims{Product(DimsOf(batch))};
-    const auto matrix = [&batch_dims](int64_t m, int64_t n) {
-      Dims dims = batch_dims;
-      dims.push_back(m);
-      dims.push_back(n);
-      return dims;
+    const int64_t batches = Product(DimsOf(batch));
+    const auto matrix = [&batch, batches](int64_t m, int64_t n) {
+      return batch.empty() ? Dims{m, n} : Dims{batches, m, n};
     };
     const int64_t m = Product(DimsOf(rows));
     const int64_t n = Product(DimsOf(columns));

@@ -34,7 +34,7 @@ OpDef VariadicOp(
     std::vector<ValueId> operands;
     for (int i = 0; i < b.num_inputs(); ++i) operands.push_back(b.in(i));
     b.SetOut(0, operands.size() == 1
-                    ? b.Add("Identity", operands, {}, /*num_outputs=*/1)[0]
+                    ? b.Add("Identity", {b.in(0)}, {}, /*num_outputs=*/1)[0]
                     : combine(b, operands));
     return absl::OkStatus();
   };
