@@ -43,10 +43,10 @@ AnnotatedGraph Annotate(const proto::Graph& graph, const PlannedPass& pass,
                         AnnotationStyle style);
 
 // Annotate in the style whose plan without a budget has the smaller arena; of
-// equals, in regions. `arena_bytes` is of that plan. Where it is no smaller than
-// with the graph as it is, nothing is added and every repeated step left out:
-// no annotation asks for a result that is kept for one reader of the backward
-// pass and made again for the next.
+// equals, in regions. `arena_bytes` is of that plan. Where it is no smaller
+// than with the graph as it is, nothing is added and every repeated step left
+// out: no annotation asks for a result that is kept for one reader of the
+// backward pass and made again for the next.
 struct EmittedAnnotations {
   AnnotatedGraph annotated;
   int64_t arena_bytes = 0;
