@@ -38,6 +38,12 @@ AttrSpec::AttrSpec(std::string name, AttrValue default_value)
       has_default(true),
       default_value(std::move(default_value)) {}
 
+AttrSpec AttrSpec::Allowing(FloatRange range) const {
+  AttrSpec result = *this;
+  result.float_range = range;
+  return result;
+}
+
 bool Attrs::Has(absl::string_view name) const {
   return values_.count(std::string(name)) > 0;
 }

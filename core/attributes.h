@@ -45,6 +45,13 @@ inline AttrKind KindOf(const AttrValue& value) {
   return static_cast<AttrKind>(value.index());
 }
 
+// What the numbers of a float attribute may be besides finite.
+enum class FloatRange : uint8_t {
+  kFinite,
+  kInfinite,  // a bound: infinities too
+  kAny,       // an element of results as it stands: NaN too
+};
+
 // One attribute that an operator accepts.
 struct AttrSpec {
   enum Need { kRequired, kOptional };
@@ -54,11 +61,15 @@ struct AttrSpec {
   // With a default, filled in by the loader: always there.
   AttrSpec(std::string name, AttrValue default_value);
 
+  // The same attribute, with another range than kFinite.
+  AttrSpec Allowing(FloatRange range) const;
+
   std::string name;
   AttrKind kind;
   bool required = false;
   bool has_default = false;
   AttrValue default_value = int64_t{0};
+  FloatRange float_range = FloatRange::kFinite;
 };
 
 // Attributes by name. Getters require that the attribute is there with that

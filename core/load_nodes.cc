@@ -1,10 +1,8 @@
 // Loading, second part: nodes get names, an order, attributes and types.
 // Tested by tests/core/load_test.cc and load_rules_test.cc.
 
-#include <algorithm>
 #include <climits>
 #include <cmath>
-#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,29 +19,19 @@
 namespace reprise {
 namespace {
 
-// Attributes that are elements of results as they stand: Pad's and Resize's.
-constexpr absl::string_view kElements[] = {"constant_value",
-                                           "extrapolation_value"};
-
-// Ok iff no number of `attrs` is infinite or NaN where only finite ones mean
-// something. A bound may be infinite, which its default then is.
-absl::Status CheckFinite(const OpDef& op, const Attrs& attrs) {
+// Ok iff every number of `attrs` is in the range that `op` gives for it.
+absl::Status CheckFloatRanges(const OpDef& op, const Attrs& attrs) {
   for (const AttrSpec& spec : op.attrs) {
-    if (!attrs.Has(spec.name) ||
-        std::find(std::begin(kElements), std::end(kElements), spec.name) !=
-            std::end(kElements)) {
-      continue;
-    }
+    if (!attrs.Has(spec.name) || spec.float_range == FloatRange::kAny) continue;
     Floats numbers;
     if (spec.kind == AttrKind::kFloat) numbers = {attrs.Float(spec.name)};
     if (spec.kind == AttrKind::kFloats) numbers = attrs.FloatList(spec.name);
-    const bool bound = spec.kind == AttrKind::kFloat && spec.has_default &&
-                       std::isinf(std::get<float>(spec.default_value));
+    const bool infinite = spec.float_range == FloatRange::kInfinite;
     for (const float number : numbers) {
-      if (std::isfinite(number) || (bound && std::isinf(number))) continue;
+      if (std::isfinite(number) || (infinite && std::isinf(number))) continue;
       return absl::InvalidArgumentError(
           absl::StrCat("attribute ", Quote(spec.name), " must be ",
-                       bound ? "a number" : "finite", ", got ", number));
+                       infinite ? "a number" : "finite", ", got ", number));
     }
   }
   return absl::OkStatus();
@@ -170,7 +158,7 @@ absl::StatusOr<Attrs> Loader::ReadAttrs(const proto::Node& node,
     attrs.Set(attribute.name(), *std::move(value));
   }
   ASSIGN_OR_RETURN(attrs, CompleteAttrs(op, std::move(attrs)));
-  RETURN_IF_ERROR(CheckFinite(op, attrs));
+  RETURN_IF_ERROR(CheckFloatRanges(op, attrs));
   return attrs;
 }
 

@@ -65,8 +65,9 @@ HWY_EXPORT(ClipGradLoop);
 std::vector<OpDef> ClipOps() {
   UnarySpec spec;
   spec.name = "Clip";
-  spec.attrs = {AttrSpec("min", -std::numeric_limits<float>::infinity()),
-                AttrSpec("max", std::numeric_limits<float>::infinity())};
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  spec.attrs = {AttrSpec("min", -kInfinity).Allowing(FloatRange::kInfinite),
+                AttrSpec("max", kInfinity).Allowing(FloatRange::kInfinite)};
   spec.flops_per_element = 2;
   spec.loop = [](const float* x, float* y, int64_t n, const float* params) {
     HWY_DYNAMIC_DISPATCH(ClipLoop)(x, y, n, params);

@@ -196,7 +196,7 @@ std::vector<OpDef> PadOps() {
   op.attrs = {AttrSpec("mode", std::string("constant")),
               AttrSpec("pads", AttrKind::kInts, AttrSpec::kRequired),
               AttrSpec("axes", AttrKind::kInts),
-              AttrSpec("constant_value", 0.0f)};
+              AttrSpec("constant_value", 0.0f).Allowing(FloatRange::kAny)};
   op.infer = Infer;
   op.grad = Grad;
   op.describe = Describe;

@@ -118,7 +118,7 @@ std::vector<AttrSpec> ResampleAttrs() {
           AttrSpec("antialias", int64_t{0}),
           AttrSpec("cubic_coeff_a", -0.75f),
           AttrSpec("exclude_outside", int64_t{0}),
-          AttrSpec("extrapolation_value", 0.0f)};
+          AttrSpec("extrapolation_value", 0.0f).Allowing(FloatRange::kAny)};
 }
 
 absl::Status CheckResampleAttrs(const Attrs& attrs) {

@@ -1,6 +1,5 @@
 #include "core/load.h"
 
-#include <limits>
 #include <map>
 #include <string>
 #include <vector>
@@ -288,13 +287,14 @@ TEST(GraphFileTest, WhatIsNoFileIsNamed) {
                         "is not a regular file"));
 }
 
-// Clip's bounds are infinite by default; Pad's constant is what it adds.
+// A bound, like Clip's, may be infinite; an element of results, like Pad's, may
+// be anything.
 TEST(LoadGraphTest, NumbersThatMayBeInfiniteAre) {
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   OpDef clip = ToyOp("Clip", 1);
-  clip.attrs = {AttrSpec("min", -kInfinity), AttrSpec("max", kInfinity)};
+  clip.attrs = {AttrSpec("min", 0.0f).Allowing(FloatRange::kInfinite),
+                AttrSpec("max", 1.0f).Allowing(FloatRange::kInfinite)};
   OpDef pad = ToyOp("Pad", 1);
-  pad.attrs = {AttrSpec("constant_value", 0.0f)};
+  pad.attrs = {AttrSpec("value", 0.0f).Allowing(FloatRange::kAny)};
   OpDef scaled = ToyOp("Scaled", 1);
   scaled.attrs = {AttrSpec("scales", AttrKind::kFloats)};
   const OpTable ops({clip, pad, scaled});
@@ -308,8 +308,8 @@ TEST(LoadGraphTest, NumbersThatMayBeInfiniteAre) {
   EXPECT_EQ(load("Clip", "name: \"max\" f: 6"), "");
   EXPECT_EQ(load("Clip", "name: \"min\" f: inf"), "");
   EXPECT_EQ(load("Clip", "name: \"max\" f: -inf"), "");
-  EXPECT_EQ(load("Pad", "name: \"constant_value\" f: -inf"), "");
-  EXPECT_EQ(load("Pad", "name: \"constant_value\" f: nan"), "");
+  EXPECT_EQ(load("Pad", "name: \"value\" f: -inf"), "");
+  EXPECT_EQ(load("Pad", "name: \"value\" f: nan"), "");
   EXPECT_TRUE(absl::StrContains(
       load("Clip", "name: \"min\" f: nan"),
       "node 'n' (Clip): attribute 'min' must be a number, got nan"));

@@ -254,6 +254,9 @@ TEST(CommandLineTest, TheLargestValueNeedsABudget) {
                    "'-1' is not a number");
   ExpectInputError({"plan", kLesson, "--budget=4MiB", "--maximize=depth"},
                    "no symbol 'depth'; there are 'batch', 'width'");
+  ExpectInputError({"plan", kLesson, "--budget=4MiB", "--maximize=batch",
+                    "--set", "batch=8"},
+                   "the value of 'batch': it cannot be --set too");
   ExpectInputError({"plan", kLesson, "--budget=1KiB", "--maximize=batch"},
                    "with batch = 1: budget of 1024 bytes is too small");
 }

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/optional.h"
 #include "core/file.h"
+#include "core/names.h"
 #include "core/status_macros.h"
 #include "tools/commands/annotations.h"
 #include "tools/commands/command.h"
@@ -275,6 +276,13 @@ class PlanCommand : public Command {
       // As --set, an ONNX file's own name of a dim will do.
       const auto dim = FindDim(source.symbols, maximize_);
       extras.maximized = dim == source.symbols.end() ? maximize_ : dim->first;
+      if (options.symbols.count(extras.maximized) +
+              options.symbols.count(maximize_) >
+          0) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("--maximize finds the value of ", Quote(maximize_),
+                         ": it cannot be --set too"));
+      }
       Progress progress(console, kMostTries);
       int64_t tries = 0;
       const auto show = [&](int64_t value) {
@@ -350,7 +358,9 @@ class PlanCommand : public Command {
     if (annotated.steps_left_out > 0) {
       report.notes.push_back(absl::StrCat(
           annotated.steps_left_out,
-          " recomputed steps cannot be said in annotations: a node that runs "
+          annotated.steps_left_out == 1 ? " recomputed step"
+                                        : " recomputed steps",
+          " cannot be said in annotations: a node that runs "
           "a third time, one of the backward pass, or one whose result is kept "
           "for one gradient and made again for another"));
     }

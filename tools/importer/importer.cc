@@ -107,17 +107,6 @@ ImportOptions WithDimsOfInputs(const onnx::ModelProto& model,
   return options;
 }
 
-// Returns the model, with `notes` too, if it loads.
-absl::StatusOr<ImportedModel> Checked(ImportedModel& imported,
-                                      const OpTable& ops,
-                                      const std::vector<std::string>& notes,
-                                      absl::string_view source) {
-  imported.notes.insert(imported.notes.end(), notes.begin(), notes.end());
-  RETURN_IF_ERROR(
-      LoadGraph(imported.graph, ops, /*bindings=*/{}, source).status());
-  return std::move(imported);
-}
-
 }  // namespace
 
 SymbolNames::const_iterator FindDim(const SymbolNames& symbols,
@@ -140,9 +129,15 @@ absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
   const std::vector<std::string> unmet = UnmetPatterns(model, options);
   ASSIGN_OR_RETURN(ImportedModel imported,
                    ImportOnce(model, ops, options, folder, source));
+  const auto loads = [&] {
+    return LoadGraph(imported.graph, ops, /*bindings=*/{}, source).status();
+  };
+  const auto with_notes = [&] {
+    imported.notes.insert(imported.notes.end(), unmet.begin(), unmet.end());
+    return std::move(imported);
+  };
   // What does not load would be blamed on a dim below.
-  RETURN_IF_ERROR(
-      LoadGraph(imported.graph, ops, /*bindings=*/{}, source).status());
+  RETURN_IF_ERROR(loads());
   // A symbol is one only if the model means the same at other values of it.
   // Values at which there is no such model say nothing. Opens `imported`, made
   // with the dims of `from`, if dims are free.
@@ -177,8 +172,10 @@ absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
                      name, "=N)"));
   };
   const std::vector<std::string> names = names_of(imported);
-  if (names.empty() || is_free(options, names)) {
-    return Checked(imported, ops, unmet, source);
+  if (names.empty()) return with_notes();
+  if (is_free(options, names)) {
+    RETURN_IF_ERROR(loads());
+    return with_notes();
   }
 
   // As a rule all are free: one by one only where they are not.
@@ -199,7 +196,8 @@ absl::StatusOr<ImportedModel> ImportModel(const onnx::ModelProto& model,
                                           " fixes shapes: it is ",
                                           fixed.symbols[name], " for good"));
   }
-  return Checked(imported, ops, unmet, source);
+  RETURN_IF_ERROR(loads());
+  return with_notes();
 }
 
 absl::StatusOr<ImportedModel> ImportFile(const std::string& path,
