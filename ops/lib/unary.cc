@@ -2,9 +2,11 @@
 
 #include <array>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "core/autodiff.h"
 #include "core/status_macros.h"
 #include "ops/lib/describe.h"
@@ -51,8 +53,14 @@ OpDef ElementwiseOp(ElementwiseSpec spec) {
     const TensorType& x = args.in[0];
     if (judge) RETURN_IF_ERROR(judge(args.attrs));
     if (loop(x.dtype, args.attrs) == nullptr) {
-      return Invalid(name, ": x must be of a type that it takes, got ",
-                     ToString(x));
+      std::vector<absl::string_view> taken;
+      for (const DType dtype :
+           {DType::kF32, DType::kI32, DType::kI64, DType::kBool, DType::kU8}) {
+        if (loop(dtype, args.attrs) != nullptr)
+          taken.push_back(ToString(dtype));
+      }
+      return Invalid(name, ": x must be ", absl::StrJoin(taken, " or "),
+                     ", got ", ToString(x));
     }
     return std::vector<TensorType>{
         {result == DType::kNone ? x.dtype : result, x.dims}};

@@ -270,6 +270,7 @@ void GraphImporter::WriteGraph() {
 absl::StatusOr<ImportedModel> GraphImporter::Import() {
   ReadOperatorSets();
   InlineFunctions();
+  NarrowDoubles();
   DeclareNames();
   ReadInitializers();
   ReadInputs();

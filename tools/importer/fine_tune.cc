@@ -1,6 +1,7 @@
 // A loss behind the first output, and a new last layer in place of the model's.
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,7 +22,62 @@ bool IsView(const std::string& op) {
          op == "Unsqueeze" || op == "Identity";
 }
 
+// Which axes of an operand are axes of the model's output, given which of the
+// result of `made` are.
+std::vector<bool> AxesBefore(const ImportNode& made, const TensorType& operand,
+                             const TensorType& result,
+                             const std::vector<bool>& axes) {
+  std::vector<bool> before(operand.rank(), false);
+  if (made.op == "Transpose") {
+    const Ints perm = made.attrs.IntList("perm");
+    for (size_t i = 0; i < axes.size(); ++i) before[perm[i]] = axes[i];
+    return before;
+  }
+  // The same elements ahead of it, and as many along it.
+  const absl::Span<const int64_t> from = operand.dims;
+  const absl::Span<const int64_t> to = result.dims;
+  for (size_t j = 0; j < from.size(); ++j) {
+    for (size_t i = 0; i < to.size(); ++i) {
+      before[j] = before[j] || (axes[i] && from[j] == to[i] &&
+                                Product(from.first(j)) == Product(to.first(i)));
+    }
+  }
+  return before;
+}
+
 }  // namespace
+
+GraphImporter::Scores GraphImporter::FindScores(ImportId y) {
+  const Scores as_they_are = {y, 1};
+  std::vector<bool> axes(values_[y].type.rank(), true);
+  ImportId at = y;
+  while (values_[at].producer >= 0) {
+    const ImportNode& made = made_[values_[at].producer];
+    if (made.op == "Softmax" || made.op == "LogSoftmax") {
+      const TensorType& type = values_[made.in[0]].type;
+      const int64_t given = made.attrs.Int("axis");
+      const int64_t axis = given < 0 ? given + type.rank() : given;
+      // Of a matrix that is reshaped at the end the rows are what is judged.
+      if (axis == 1 || (axis > 1 && axes[axis])) {
+        result_.notes.push_back(
+            absl::StrCat("the loss reads what goes into the last ", made.op,
+                         ", classes along axis ", axis));
+        return {made.in[0], axis};
+      }
+      result_.notes.push_back(
+          absl::StrCat("the loss has a softmax of its own, along axis 1 of "
+                       "output ",
+                       Quote(values_[y].theirs), ": the model's last ", made.op,
+                       ", along axis ", axis, " of ", ToString(type),
+                       ", stays ahead of it"));
+      return as_they_are;
+    }
+    if (!IsView(made.op) && made.op != "Transpose") break;
+    axes = AxesBefore(made, values_[made.in[0]].type, values_[at].type, axes);
+    at = made.in[0];
+  }
+  return as_they_are;
+}
 
 absl::Status GraphImporter::AddLoss() {
   if (outputs_.empty() || outputs_[0] == kAbsent) {
@@ -35,35 +91,15 @@ absl::Status GraphImporter::AddLoss() {
   if (label.dtype != DType::kF32 || label.rank() == 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("output ", Quote(values_[y].theirs),
-                     " is FLOAT and no scalar, got ", ToString(label)));
+                     " must be FLOAT and no scalar, got ", ToString(label)));
   }
   if (options_.loss == "softmax_cross_entropy" || options_.loss == "nll") {
     op = options_.loss == "nll" ? "NegativeLogLikelihoodLoss"
                                 : "SoftmaxCrossEntropyLoss";
-    ImportId scores = y;
-    int64_t classes_axis = 1;
-    // Where the model ends in the softmax that the loss has in it, the loss
-    // reads what goes into that.
-    ImportId at = y;
-    while (op == "SoftmaxCrossEntropyLoss" && values_[at].producer >= 0) {
-      const ImportNode& made = made_[values_[at].producer];
-      if (made.op == "Softmax" || made.op == "LogSoftmax") {
-        const TensorType& type = values_[made.in[0]].type;
-        const int64_t axis = made.attrs.Int("axis");
-        const int64_t classes = axis < 0 ? axis + type.rank() : axis;
-        if (classes == 1 || (classes > 1 && at == y)) {
-          scores = made.in[0];
-          classes_axis = classes;
-          result_.notes.push_back(
-              absl::StrCat("the loss reads what goes into the last ", made.op,
-                           ", classes along axis ", classes));
-        }
-        break;
-      }
-      if (!IsView(made.op)) break;
-      at = made.in[0];
-    }
-    y = scores;
+    Scores scores = {y, 1};
+    if (op == "SoftmaxCrossEntropyLoss") scores = FindScores(y);
+    const int64_t classes_axis = scores.classes_axis;
+    y = scores.value;
     if (values_[y].type.rank() < 2) {
       return absl::InvalidArgumentError(absl::StrCat(
           "scores are [rows, classes, ...], got ", ToString(values_[y].type)));
@@ -141,12 +177,18 @@ absl::Status GraphImporter::Widen(ImportId parameter, int axis, int64_t from,
   Dims dims = value.type.dims;
   dims[axis] = to;
   ASSIGN_OR_RETURN(value.type, TensorType::Make(DType::kF32, std::move(dims)));
-  if (value.type.bytes() > kMaxContentBytes) {
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "a parameter of ", value.type.bytes(), " bytes is too large"));
+  if (value.type.bytes() > kMostFilledBytes) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("new weights have at most ", kMostFilledBytes, " bytes, ",
+                     ToString(value.type), " is beyond that"));
   }
   value.content.type = value.type;
-  value.content.data.assign(value.type.bytes(), '\0');
+  try {
+    value.content.data.assign(value.type.bytes(), '\0');
+  } catch (const std::bad_alloc&) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("no memory for new weights ", ToString(value.type)));
+  }
   if (value.content.data.empty()) return absl::OkStatus();
   return FillInitial(
       proto::Initializer(), value.ours, value.type, /*seed=*/0,

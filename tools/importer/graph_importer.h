@@ -1,10 +1,10 @@
 // The state of importing one model, private to this folder.
 //
-// Stages: operator sets, functions (inlined), names, initializers and inputs,
-// nodes in an order in which they can run, outputs, loss and head, and last the
-// message. A stage goes on after an error wherever what follows does not depend
-// on it: a value that could not be typed is `broken`, and what reads it is
-// passed over in silence.
+// Stages: operator sets, functions (inlined), constants in double, names,
+// initializers and inputs, nodes in an order in which they can run, outputs,
+// loss and head, and last the message. A stage goes on after an error wherever
+// what follows does not depend on it: a value that could not be typed is
+// `broken`, and what reads it is passed over in silence.
 
 #ifndef TOOLS_IMPORTER_GRAPH_IMPORTER_H_
 #define TOOLS_IMPORTER_GRAPH_IMPORTER_H_
@@ -80,6 +80,10 @@ struct ImportNode {
   // An operand that became an attribute was computed from shapes.
   bool from_shapes = false;
 };
+
+// A few bytes of a file, or a number on the command line, can ask for much:
+// beyond this nothing is filled.
+inline constexpr int64_t kMostFilledBytes = int64_t{1} << 32;
 
 // Returns the model's name of dim `axis` of an input: "INPUT.dimAXIS" where it
 // has none; empty for a number.
@@ -180,6 +184,9 @@ class GraphImporter {
   // inline_functions.cc
   void InlineFunctions();
 
+  // narrow_doubles.cc
+  void NarrowDoubles();
+
   // import_nodes.cc
   void ReadNodes();
   void ReadNode(const onnx::NodeProto& node);
@@ -192,7 +199,15 @@ class GraphImporter {
   absl::Status EmitNode(ImportNode node);
 
   // fine_tune.cc
+  // What a cross-entropy reads, and along which axis its classes are.
+  struct Scores {
+    ImportId value;
+    int64_t classes_axis;
+  };
   absl::Status AddLoss();
+  // Where the model ends in the softmax that the loss has in it, what goes into
+  // that.
+  Scores FindScores(ImportId y);
   absl::Status ReplaceHead();
   int32_t LastDense() const;
   absl::Status Widen(ImportId parameter, int axis, int64_t from, int64_t to);

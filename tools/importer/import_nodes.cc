@@ -2,6 +2,7 @@
 // computed here or become nodes of the graph.
 
 #include <algorithm>
+#include <climits>
 #include <new>
 #include <utility>
 
@@ -25,9 +26,6 @@ constexpr int64_t kMostKnownElements = 4096;
 
 // A few bytes of a file can ask for much: beyond this nothing is folded.
 constexpr int64_t kMostFoldedBytes = int64_t{1} << 28;
-
-// Likewise of fills, which stand for a model's weights.
-constexpr int64_t kMostFilledBytes = int64_t{1} << 32;
 
 std::string WhoOf(const onnx::NodeProto& node) {
   std::string name = node.name();
@@ -385,8 +383,15 @@ absl::Status GraphImporter::FinishNode(ImportNode node) {
   ASSIGN_OR_RETURN(const bool folded, FoldNode(node));
   if (folded) return absl::OkStatus();
   if (op == nullptr || op->internal) {
+    const bool constant =
+        std::all_of(node.in.begin(), node.in.end(), [this](ImportId id) {
+          return id != kAbsent && values_[id].constant();
+        });
     return absl::InvalidArgumentError(
-        "unsupported operator where its operands are not constant");
+        constant ? absl::StrCat("unsupported operator where its result is not "
+                                "one of at most ",
+                                kMostFoldedElements, " elements")
+                 : "unsupported operator where its operands are not constant");
   }
   return EmitNode(std::move(node));
 }
@@ -408,6 +413,10 @@ absl::Status GraphImporter::EmitNode(ImportNode node) {
     return absl::InvalidArgumentError(message);
   }
   while (!node.out.empty() && node.out.back() == kAbsent) node.out.pop_back();
+  // Of a list of results each has its place, read or not.
+  if (op.max_outputs == INT_MAX && node.out.size() < out->size()) {
+    node.out.resize(out->size(), kAbsent);
+  }
   const size_t most =
       std::min<size_t>(static_cast<size_t>(op.max_outputs), out->size());
   if (node.out.size() > most) {

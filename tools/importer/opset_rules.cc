@@ -1,6 +1,7 @@
 #include "tools/importer/opset_rules.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <utility>
@@ -244,6 +245,52 @@ absl::Status RuleGroupNormalization(GraphImporter& graph, ImportNode& node) {
   return absl::OkStatus();
 }
 
+// Bounds of integers: the larger of two, then the smaller of two.
+absl::Status RuleClip(GraphImporter& graph, ImportNode& node) {
+  const DType dtype = graph.value(node.in[0]).type.dtype;
+  if (dtype != DType::kI32 && dtype != DType::kI64) return absl::OkStatus();
+  // Beyond this a float, which the attribute is, need not be the integer.
+  constexpr float kMostExact = 1 << 24;
+  for (const char* const name : {"min", "max"}) {
+    if (!node.attrs.Has(name)) continue;
+    const float bound = node.attrs.Float(name);
+    if (!(std::abs(bound) <= kMostExact)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " of integers must be within ", kMostExact,
+                       " of 0, got ", bound));
+    }
+    const ImportId number =
+        graph.AddConstant(node, ScalarOfInt(static_cast<int64_t>(bound)));
+    ASSIGN_OR_RETURN(const ImportId same_type,
+                     graph.AddNode(node, "Cast", {number}, {{"to", dtype}}));
+    const char* const op = absl::string_view(name) == "min" ? "Max" : "Min";
+    ASSIGN_OR_RETURN(node.in[0],
+                     graph.AddNode(node, op, {node.in[0], same_type}, {}));
+  }
+  node.op = "Identity";
+  node.in.resize(1);
+  node.attrs = {};
+  return absl::OkStatus();
+}
+
+// Scale and bias may broadcast to the rows that are normalized.
+absl::Status RuleRowNormalization(GraphImporter& graph, ImportNode& node) {
+  const TensorType& x = graph.value(node.in[0]).type;
+  const int64_t given = node.attrs.Has("axis") ? node.attrs.Int("axis") : -1;
+  ASSIGN_OR_RETURN(const int axis, NormalizeAxis(given, x.rank(), node.op));
+  const Dims row(x.dims.begin() + axis, x.dims.end());
+  for (size_t i = 1; i < node.in.size(); ++i) {
+    if (node.in[i] == kAbsent) continue;
+    const Dims& dims = graph.value(node.in[i]).type.dims;
+    const absl::StatusOr<Dims> both = BroadcastDims(dims, row, node.op);
+    // The operator itself says what is wrong with others.
+    if (dims == row || !both.ok() || *both != row) continue;
+    ASSIGN_OR_RETURN(node.in[i], graph.AddNode(node, "Expand", {node.in[i]},
+                                               {{"shape", row}}));
+  }
+  return absl::OkStatus();
+}
+
 // Before version 13 these took everything from `axis` on as one row.
 absl::Status RuleSoftmax(GraphImporter& graph, ImportNode& node) {
   if (graph.version() >= 13) return absl::OkStatus();
@@ -315,6 +362,7 @@ const std::map<std::string, Rule, std::less<>>& Rules() {
           {"BatchNormalization", RuleBatchNormalization},
           {"Cast", RuleCast},
           {"CastLike", RuleCastLike},
+          {"Clip", RuleClip},
           {"Constant", RuleConstant},
           {"ConstantOfShape", RuleConstantOfShape},
           {"Dropout", RuleDropout},
@@ -322,9 +370,11 @@ const std::map<std::string, Rule, std::less<>>& Rules() {
           {"GroupNormalization", RuleGroupNormalization},
           {"Hardmax", RuleSoftmax},
           {"LSTM", RuleRecurrent},
+          {"LayerNormalization", RuleRowNormalization},
           {"LogSoftmax", RuleSoftmax},
           {"Pad", RulePad},
           {"Pow", RulePow},
+          {"RMSNormalization", RuleRowNormalization},
           {"RNN", RuleRecurrent},
           {"Resize", RuleResize},
           {"Shape", RuleShape},

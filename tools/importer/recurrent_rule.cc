@@ -7,6 +7,7 @@ namespace reprise {
 namespace {
 
 // Operands, by ONNX's positions.
+constexpr size_t kR = 2;
 constexpr size_t kLengths = 4;
 constexpr size_t kInitialStates[] = {5, 6};
 
@@ -28,20 +29,28 @@ bool AreFull(const ImportValue& lengths, int64_t steps) {
 }  // namespace
 
 absl::Status RuleRecurrent(GraphImporter& graph, ImportNode& node) {
+  if (node.in.size() <= kR || node.in[kR] == kAbsent) return absl::OkStatus();
+  const TensorType& x = graph.value(node.in[0]).type;
+  const TensorType& r = graph.value(node.in[kR]).type;
+  // The operator itself says what is wrong with them.
+  if (x.rank() != 3 || r.rank() != 3) return absl::OkStatus();
+  const auto layout = node.attrs.values().find("layout");
+  const bool batch_first = layout != node.attrs.values().end() &&
+                           layout->second == AttrValue(int64_t{1});
+  const int64_t steps = x.dims[batch_first ? 1 : 0];
+  Dims state_dims = {r.dims[0], x.dims[1], r.dims[2]};
+  if (batch_first) state_dims = {x.dims[0], r.dims[0], r.dims[2]};
   for (const size_t i : kInitialStates) {
     if (i >= node.in.size() || node.in[i] == kAbsent) continue;
     const ImportValue& state = graph.value(node.in[i]);
-    if (IsZero(state) && !graph.MustTrain(state)) node.in[i] = kAbsent;
-  }
-  if (node.in.size() > kLengths && node.in[kLengths] != kAbsent) {
-    const TensorType& x = graph.value(node.in[0]).type;
-    const auto layout = node.attrs.values().find("layout");
-    const bool batch_first = layout != node.attrs.values().end() &&
-                             layout->second == AttrValue(int64_t{1});
-    if (x.rank() == 3 &&
-        AreFull(graph.value(node.in[kLengths]), x.dims[batch_first ? 1 : 0])) {
-      node.in[kLengths] = kAbsent;
+    if (IsZero(state) && state.type.dims == state_dims &&
+        !graph.MustTrain(state)) {
+      node.in[i] = kAbsent;
     }
+  }
+  if (node.in.size() > kLengths && node.in[kLengths] != kAbsent &&
+      AreFull(graph.value(node.in[kLengths]), steps)) {
+    node.in[kLengths] = kAbsent;
   }
   return absl::OkStatus();
 }

@@ -1,13 +1,10 @@
-// What a model becomes: names, parameters, constants, symbols, functions, loss
-// and head.
+// What a model becomes: names, parameters, constants, symbols and functions.
 
-#include <map>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/match.h"
-#include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/tools/importer/onnx_builder.h"
 
@@ -354,43 +351,6 @@ TEST(ImportTest, FunctionsAreInlined) {
   EXPECT_EQ(imported->graph.node(0).attribute(0).f(), 0.5f);
 }
 
-TEST(ImportTest, ACrossEntropyReadsWhatGoesIntoTheLastSoftmax) {
-  OnnxBuilder builder = TwoLayers();
-  ImportOptions options;
-  options.loss = "softmax_cross_entropy";
-  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  const proto::Graph& graph = imported->graph;
-  const proto::Node& loss = graph.node(graph.node_size() - 1);
-  EXPECT_EQ(loss.op(), "SoftmaxCrossEntropyLoss");
-  EXPECT_EQ(loss.input(0), "s");
-  EXPECT_EQ(graph.loss(0).value(), loss.output(0));
-  EXPECT_EQ(graph.input(1).name(), "label");
-  EXPECT_EQ(graph.input(1).type().dim(0).symbol(), "n");
-}
-
-// A language model: classes along the last axis.
-TEST(ImportTest, ACrossEntropyFollowsTheAxisOfTheLastSoftmax) {
-  OnnxBuilder builder;
-  builder.Input("x", {"n", "t", "5"}).Output("y");
-  OnnxBuilder::Int(builder.Node("Softmax", {"x"}, {"y"}), "axis", -1);
-  ImportOptions options;
-  options.loss = "softmax_cross_entropy";
-  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  const proto::Graph& graph = imported->graph;
-  EXPECT_EQ(Ops(graph), (std::vector<std::string>{"Softmax", "Transpose",
-                                                  "SoftmaxCrossEntropyLoss"}));
-  const proto::TensorType& label = graph.input(1).type();
-  ASSERT_EQ(label.dim_size(), 2);
-  EXPECT_EQ(label.dim(0).symbol(), "n");
-  EXPECT_EQ(label.dim(1).symbol(), "t");
-  const std::unique_ptr<OpTable> ops = MakeOpTable();
-  const absl::StatusOr<Graph> loaded =
-      LoadGraph(graph, *ops, {{"n", 3}, {"t", 7}}, "m");
-  ASSERT_TRUE(loaded.ok()) << loaded.status();
-}
-
 TEST(ImportTest, APatternThatMeetsNothingIsNoted) {
   OnnxBuilder builder = TwoLayers();
   ImportOptions options;
@@ -399,46 +359,6 @@ TEST(ImportTest, APatternThatMeetsNothingIsNoted) {
   ASSERT_TRUE(imported.ok()) << imported.status();
   ASSERT_EQ(imported->notes.size(), 1u);
   EXPECT_NE(imported->notes[0].find("'nothing*'"), std::string::npos);
-}
-
-TEST(ImportTest, AMeanSquaredErrorWantsATargetLikeTheOutput) {
-  OnnxBuilder builder = TwoLayers("6");
-  ImportOptions options;
-  options.loss = "mse";
-  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  EXPECT_EQ(imported->graph.input(1).type().dim_size(), 2);
-}
-
-TEST(ImportTest, ANewHeadReplacesTheLastDenseLayer) {
-  OnnxBuilder builder = TwoLayers("6");
-  ImportOptions options;
-  options.head = 2;
-  options.freeze = {"*"};
-  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
-  ASSERT_TRUE(imported.ok()) << imported.status();
-  const proto::Parameter& w2 = *FindParameter(imported->graph, "w2");
-  EXPECT_EQ(w2.type().dim(0).value(), 3);
-  EXPECT_EQ(w2.type().dim(1).value(), 2);
-  EXPECT_TRUE(IsTrained(w2));
-  EXPECT_EQ(FindParameter(imported->graph, "b2")->type().dim(0).value(), 2);
-  EXPECT_FALSE(IsTrained(*FindParameter(imported->graph, "w1")));
-  for (const NamedArray& weight : imported->weights) {
-    if (weight.name == "w2") {
-      EXPECT_NE(ElementAsDouble(weight.array, 0), 0.25);
-    } else if (weight.name == "w1") {
-      EXPECT_EQ(ElementAsDouble(weight.array, 0), 0.5);
-    }
-  }
-}
-
-TEST(ImportTest, AModelWithoutADenseLayerHasNoHead) {
-  OnnxBuilder builder;
-  builder.Input("x", {"2"}).Output("y");
-  builder.Node("Relu", {"x"}, {"y"});
-  ImportOptions options;
-  options.head = 2;
-  EXPECT_FALSE(builder.Import(options).ok());
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/tools/importer/imported_run.h"
+#include "tools/conformance/compare.h"
 
 namespace reprise {
 namespace {
@@ -236,6 +237,78 @@ TEST(GroupNormalizationImportTest, GroupsThatDoNotDivideAreRefused) {
     ExpectNotImported(builder,
                       absl::StrCat("divides the channels, got ", groups));
   }
+}
+
+TEST(OperatorsImportTest, ARangeThatIsTooLongSaysSo) {
+  OnnxBuilder builder;
+  builder.Ints("start", {}, {0}).Ints("limit", {}, {10'000'000});
+  builder.Ints("delta", {}, {1}).Output("y");
+  builder.Node("Range", {"start", "limit", "delta"}, {"y"});
+  ExpectNotImported(builder,
+                    "node 'Range_node' (Range): unsupported operator where its "
+                    "result is not one of at most 1048576 elements");
+}
+
+// What exporters write of Python's numbers: doubles that a Cast makes floats.
+TEST(OperatorsImportTest, ADoubleThatIsCastIsWhatTheCastMakesOfIt) {
+  for (const bool raw : {false, true}) {
+    OnnxBuilder builder;
+    builder.Input("x", {"3"}).Output("y");
+    onnx::AttributeProto& value =
+        *builder.Node("Constant", {}, {"wide"}).add_attribute();
+    value.set_name("value");
+    value.set_type(onnx::AttributeProto::TENSOR);
+    value.mutable_t()->set_data_type(onnx::TensorProto::DOUBLE);
+    const double tenth = 0.1;
+    if (raw) {
+      value.mutable_t()->set_raw_data(&tenth, sizeof(tenth));
+    } else {
+      value.mutable_t()->add_double_data(tenth);
+    }
+    OnnxBuilder::Int(builder.Node("Cast", {"wide"}, {"least"}), "to",
+                     onnx::TensorProto::FLOAT);
+    builder.Node("Clip", {"x", "least"}, {"y"});
+    const absl::StatusOr<std::vector<Array>> got =
+        RunImported(builder, {FloatArray({3}, {-1, 0.25f, 3})});
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(Difference((*got)[0], FloatArray({3}, {0.1f, 0.25f, 3}), 0, 0),
+              "");
+
+    // Read by anything else it stays what it is.
+    builder.Output("wide");
+    ExpectNotImported(builder, "element type DOUBLE is not supported");
+  }
+}
+
+TEST(OperatorsImportTest, AClipOfIntegersIsOne) {
+  OnnxBuilder builder;
+  builder.Input("x", {"4"}, onnx::TensorProto::INT64).Output("y");
+  builder.Ints("least", {}, {1}).Ints("most", {}, {5});
+  builder.Node("Clip", {"x", "least", "most"}, {"y"});
+  const absl::StatusOr<std::vector<Array>> got =
+      RunImported(builder, {IntArray({4}, {-7, 1, 4, int64_t{1} << 40})});
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(Difference((*got)[0], IntArray({4}, {1, 1, 4, 5}), 0, 0), "");
+
+  OnnxBuilder large;
+  large.Input("x", {"4"}, onnx::TensorProto::INT64).Output("y");
+  large.Ints("least", {}, {(1 << 24) + 2});
+  large.Node("Clip", {"x", "least"}, {"y"});
+  ExpectNotImported(large, "min of integers must be within 1.67772e+07 of 0");
+}
+
+// x = [-1, 1] in every row: (x - mean) / deviation is x, up to epsilon.
+TEST(OperatorsImportTest, ScaleAndBiasOfRowsBroadcast) {
+  OnnxBuilder builder;
+  builder.Input("x", {"2", "2"}).Output("y");
+  builder.Floats("scale", {1}, {3}).Floats("b", {2}, {10, 20});
+  OnnxBuilder::Int(
+      builder.Node("LayerNormalization", {"x", "scale", "b"}, {"y"}), "axis",
+      0);
+  const absl::StatusOr<std::vector<Array>> got =
+      RunImported(builder, {FloatArray({2, 2}, {-1, 1, 1, -1})});
+  ASSERT_TRUE(got.ok()) << got.status();
+  ExpectDefinition("y", (*got)[0], {2, 2}, {7, 23, 13, 17});
 }
 
 }  // namespace

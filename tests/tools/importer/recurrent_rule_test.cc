@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "gtest/gtest.h"
 #include "tests/tools/importer/onnx_builder.h"
 
@@ -72,6 +73,16 @@ TEST(RecurrentRuleTest, SlicesOfAFillAreNoState) {
   builder.Ints("from", {1}, {0}).Ints("to", {1}, {1});
   builder.Node("Slice", {"zeros", "from", "to", "from"}, {"first"});
   ExpectNoState(builder);
+}
+
+// A projected LSTM, whose projection an exporter lost.
+TEST(RecurrentRuleTest, ZerosOfAnotherShapeAreNoStateOfThis) {
+  OnnxBuilder builder = Lstm("2", {"", "h", "c"});
+  builder.Floats("h", {1, 2, 2}, {0, 0, 0, 0})
+      .Floats("c", {1, 2, 3}, {0, 0, 0, 0, 0, 0});
+  EXPECT_TRUE(
+      absl::StrContains(builder.Import().status().message(),
+                        "initial_c must be f32[1,2,2], got f32[1,2,3]"));
 }
 
 TEST(RecurrentRuleTest, AStateThatIsNotZeroStays) {

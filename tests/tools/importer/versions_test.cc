@@ -95,6 +95,33 @@ TEST(VersionsTest, SplitWithoutSizesMakesEqualParts) {
   ExpectGives(builder, FloatArray({4}, {1, 2, 3, 4}), FloatArray({2}, {3, 4}));
 }
 
+// What x.split([3, 1, 2])[1] of an exporter is.
+TEST(VersionsTest, SplitMayHavePartsThatNobodyReads) {
+  for (const int64_t version : {7, 11, 13, 18}) {
+    for (const std::string read : {"a", "b", "c"}) {
+      OnnxBuilder builder(version);
+      builder.Input("x", {"6"}).Output(read);
+      if (version < 13) {
+        OnnxBuilder::IntList(builder.Node("Split", {"x"}, {"a", "b", "c"}),
+                             "split", {3, 1, 2});
+      } else {
+        builder.Ints("sizes", {3}, {3, 1, 2});
+        builder.Node("Split", {"x", "sizes"}, {"a", "b", "c"});
+      }
+      const Array x = FloatArray({6}, {1, 2, 3, 4, 5, 6});
+      ExpectGives(builder, x,
+                  read == "a"   ? FloatArray({3}, {1, 2, 3})
+                  : read == "b" ? FloatArray({1}, {4})
+                                : FloatArray({2}, {5, 6}));
+    }
+  }
+  OnnxBuilder equal(18);
+  equal.Input("x", {"5"}).Output("a");
+  OnnxBuilder::Int(equal.Node("Split", {"x"}, {"a", "b"}), "num_outputs", 2);
+  ExpectGives(equal, FloatArray({5}, {1, 2, 3, 4, 5}),
+              FloatArray({3}, {1, 2, 3}));
+}
+
 TEST(VersionsTest, DropoutFromTwelveOnIsWhatItsModeSays) {
   OnnxBuilder before(11);
   before.Input("x", {"4"}).Output("y");
