@@ -1,6 +1,7 @@
 #include "ops/lib/softmax.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
@@ -54,9 +55,20 @@ void SoftmaxRow(const float* x, float* y, int64_t n, bool log) {
       static_cast<const float*>(y));
 }
 
+// A row that is not a number, as one of masked entries alone is, and that
+// nothing depends on has no gradient: 0, not 0 * NaN.
+bool IsUnused(const float* y, const float* dy, int64_t n) {
+  return std::isnan(y[0]) &&
+         std::all_of(dy, dy + n, [](float v) { return v == 0; });
+}
+
 void SoftmaxGradRow(const float* y, const float* dy, float* dx, int64_t n,
                     bool log) {
   const DF d;
+  if (IsUnused(y, dy, n)) {
+    std::fill_n(dx, n, 0.0f);
+    return;
+  }
   if (log) {
     const VF sum = hn::Set(d, SumOf(
                                   n, [](DF, VF v) HWY_ATTR { return v; }, dy));
@@ -131,12 +143,22 @@ void SoftmaxGradVector(const Columns& c, const float* y, const float* dy,
     sum = log ? hn::Add(sum, c.Load(dy, i))
               : hn::MulAdd(c.Load(y, i), c.Load(dy, i), sum);
   }
+  const auto is_nan = hn::IsNaN(c.Load(y, 0));
+  VF used = hn::Set(d, 1.0f);  // 0: as in IsUnused
+  if (!hn::AllFalse(d, is_nan)) {
+    VF largest = hn::Zero(d);
+    for (int64_t i = 0; i < c.n; ++i) {
+      largest = LargerOrNaN(largest, hn::Abs(c.Load(dy, i)));
+    }
+    used = hn::IfThenElse(is_nan, largest, used);
+  }
+  const auto is_unused = hn::Eq(used, hn::Zero(d));
   for (int64_t i = 0; i < c.n; ++i) {
     const VF vy = c.Load(y, i);
     const VF vdy = c.Load(dy, i);
-    c.Store(log ? hn::NegMulAdd(Exp(d, vy), sum, vdy)
-                : hn::Mul(vy, hn::Sub(vdy, sum)),
-            dx, i);
+    const VF vdx = log ? hn::NegMulAdd(Exp(d, vy), sum, vdy)
+                       : hn::Mul(vy, hn::Sub(vdy, sum));
+    c.Store(hn::IfThenZeroElse(is_unused, vdx), dx, i);
   }
 }
 

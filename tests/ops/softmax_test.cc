@@ -40,6 +40,38 @@ TEST(SoftmaxTest, AMaskedEntryHasWeightZero) {
   }
 }
 
+// A row of masked entries alone is NaN. Where nothing depends on it, as behind
+// a Where, it has no gradient, and where something does, that is NaN.
+TEST(SoftmaxTest, ARowThatNothingDependsOnHasNoGradient) {
+  for (const bool log : {false, true}) {
+    for (const bool columns : {false, true}) {
+      OpCase c = Case(log ? "LogSoftmaxGrad" : "SoftmaxGrad", {3, 3}, 1);
+      c.attrs = Attrs{{"axis", int64_t{columns ? 0 : 1}}};
+      c.in = {F32({3, 3}), F32({3, 3})};
+      const double nan = std::numeric_limits<double>::quiet_NaN();
+      const double y = log ? -1.0986122886681098 : 1.0 / 3;
+      std::vector<double> ys = {nan, nan, nan, nan, nan, nan, y, y, y};
+      std::vector<double> dys = {0, 0, 0, 0, 3, 0, 3, 0, 0};
+      if (columns) {
+        ys = {nan, nan, y, nan, nan, y, nan, nan, y};
+        dys = {0, 0, 3, 0, 3, 0, 0, 0, 0};
+      }
+      const std::vector<double> dx =
+          RunOp(c, {{F32({3, 3}), ys}, {F32({3, 3}), dys}})[0].data;
+      const auto at = [&](int row, int i) {
+        return columns ? dx[i * 3 + row] : dx[row * 3 + i];
+      };
+      for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(at(0, i), 0);
+        EXPECT_TRUE(std::isnan(at(1, i)));
+        // Softmax: y (dy - 1); LogSoftmax: dy - 3 y.
+        EXPECT_NEAR(at(2, i), log ? (i == 0 ? 2 : -1) : (i == 0 ? 2 : -1) / 3.0,
+                    1e-5);
+      }
+    }
+  }
+}
+
 TEST(SoftmaxTest, ThreadsShareRowsAndColumns) {
   for (const int64_t axis : {0, 1, 2}) {
     for (const bool log : {false, true}) {

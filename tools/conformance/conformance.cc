@@ -69,23 +69,21 @@ absl::StatusOr<std::vector<Array>> ReadTensors(const std::string& folder,
   }
 }
 
-// Returns the ratio of the Dropout that the graph is, or -1. A random mask
-// cannot be that of another generator.
-float RandomRatio(const onnx::ModelProto& model, const proto::Graph& graph) {
+// Returns the ratio of the Dropout that the graph is and that drops, or -1. A
+// random mask cannot be that of another generator.
+float RandomRatio(const onnx::ModelProto& model,
+                  const ImportedModel& imported) {
   if (model.graph().node_size() != 1 ||
-      model.graph().node(0).op_type() != "Dropout") {
+      model.graph().node(0).op_type() != "Dropout" || !imported.training_mode) {
     return -1;
   }
-  for (const proto::Node& node : graph.node()) {
+  for (const proto::Node& node : imported.graph.node()) {
     if (node.op() != "Dropout") continue;
-    // Absent attributes have our defaults: 0.5, and training.
-    float ratio = 0.5f;
-    bool trains = true;
+    float ratio = 0.5f;  // our default
     for (const proto::Attribute& attribute : node.attribute()) {
       if (attribute.name() == "ratio") ratio = attribute.f();
-      if (attribute.name() == "training_mode") trains = attribute.i() != 0;
     }
-    return trains && ratio > 0 ? ratio : -1;
+    return ratio > 0 ? ratio : -1;
   }
   return -1;
 }
@@ -193,7 +191,7 @@ void RunDataSet(const onnx::ModelProto& model, const std::string& folder,
       return;
     }
   }
-  const float ratio = RandomRatio(model, run.imported().graph);
+  const float ratio = RandomRatio(model, run.imported());
   if (ratio > 0) {
     const std::string broken = BrokenDropoutLaw(data.inputs[0], ratio, outputs);
     if (!broken.empty()) fail(broken);

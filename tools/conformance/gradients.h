@@ -16,10 +16,10 @@ namespace reprise {
 // Returns how the gradients by the model's inputs of a fixed weighted sum of
 // its outputs differ from what moving single elements does to that sum. Empty:
 // they agree. Where the sum has a kink, a gradient between the slopes of both
-// sides agrees.
+// sides agrees; where it jumps, or is no number on one side, any does.
 //
-//   errors: Unimplemented if nothing is to be differentiated, or an operator on
-//           the way has no gradient.
+//   errors: Unimplemented if nothing is to be differentiated, an operator on
+//           the way has no gradient, or the sum is infinite.
 absl::StatusOr<std::string> CompareGradients(const ImportedModel& imported,
                                              const std::vector<Array>& inputs,
                                              const OpTable& ops);

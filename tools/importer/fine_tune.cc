@@ -206,13 +206,17 @@ absl::Status GraphImporter::InferAgain(int32_t first, int64_t from,
       in.push_back(id == kAbsent ? TensorType{} : values_[id].type);
     }
     const OpDef& op = *ops_.Find(node.op);
+    const ImportId first =
+        *std::find_if(node.out.begin(), node.out.end(),
+                      [](ImportId id) { return id != kAbsent; });
+    const std::string& name = values_[first].ours;
     absl::StatusOr<std::vector<TensorType>> types =
-        InferTypes(values_[node.out[0]].ours, op, node.attrs, in);
+        InferTypes(name, op, node.attrs, in);
     if (!types.ok() && node.attrs.Has("shape")) {
       Ints shape = node.attrs.IntList("shape");
       std::replace(shape.begin(), shape.end(), from, to);
       node.attrs.Set("shape", shape);
-      types = InferTypes(values_[node.out[0]].ours, op, node.attrs, in);
+      types = InferTypes(name, op, node.attrs, in);
     }
     RETURN_IF_ERROR(types.status());
     for (size_t i = 0; i < node.out.size(); ++i) {

@@ -383,15 +383,25 @@ absl::Status GraphImporter::FinishNode(ImportNode node) {
   ASSIGN_OR_RETURN(const bool folded, FoldNode(node));
   if (folded) return absl::OkStatus();
   if (op == nullptr || op->internal) {
-    const bool constant =
-        std::all_of(node.in.begin(), node.in.end(), [this](ImportId id) {
-          return id != kAbsent && values_[id].constant();
-        });
+    // Bound inputs may make it a constant.
+    for (const ImportId id : node.in) {
+      if (id == kAbsent) continue;
+      absl::Status known = MustBeKnown(id).status();
+      if (known.ok() && values_[id].trainable) {
+        known = absl::InvalidArgumentError(
+            absl::StrCat("must be constant, value ", Quote(values_[id].theirs),
+                         " is trained"));
+      }
+      if (known.ok()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("unsupported operator where its operands are not "
+                       "constant: each ",
+                       known.message()));
+    }
     return absl::InvalidArgumentError(
-        constant ? absl::StrCat("unsupported operator where its result is not "
-                                "one of at most ",
-                                kMostFoldedElements, " elements")
-                 : "unsupported operator where its operands are not constant");
+        absl::StrCat("unsupported operator where its result is not one of at "
+                     "most ",
+                     kMostFoldedElements, " elements"));
   }
   return EmitNode(std::move(node));
 }

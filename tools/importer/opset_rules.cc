@@ -402,6 +402,11 @@ constexpr FixedAttr kFixedAttrs[] = {
     {"RMSNormalization", "stash_type", 1},
 };
 
+// Operators whose first result is as optional as the others.
+bool MayLackFirst(absl::string_view op) {
+  return op == "GRU" || op == "LSTM" || op == "RNN" || op == "Split";
+}
+
 bool TakesNoInput(absl::string_view op) {
   return op == "Constant" || op == "ConstantOfShape";
 }
@@ -459,7 +464,9 @@ absl::Status ApplyRule(GraphImporter& graph, ImportNode& node) {
   if (!TakesNoInput(node.op) && (node.in.empty() || node.in[0] == kAbsent)) {
     return absl::InvalidArgumentError("takes at least one input, got none");
   }
-  if (node.out.empty() || node.out[0] == kAbsent) {
+  const bool none = std::all_of(node.out.begin(), node.out.end(),
+                                [](ImportId id) { return id == kAbsent; });
+  if (none || (node.out[0] == kAbsent && !MayLackFirst(node.op))) {
     return absl::InvalidArgumentError("its first result has no name");
   }
   return rule->second(graph, node);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/str_cat.h"
+
 namespace reprise {
 namespace {
 
@@ -19,7 +21,7 @@ bool IsZero(const ImportValue& value) {
 
 // Whether all lengths are that of x.
 bool AreFull(const ImportValue& lengths, int64_t steps) {
-  if (!lengths.constant() || lengths.type.dtype != DType::kI32) return false;
+  if (!lengths.known || lengths.type.dtype != DType::kI32) return false;
   for (int64_t i = 0; i < lengths.type.num_elements(); ++i) {
     if (ElementAsInt(lengths.content, i) != steps) return false;
   }
@@ -48,8 +50,15 @@ absl::Status RuleRecurrent(GraphImporter& graph, ImportNode& node) {
       node.in[i] = kAbsent;
     }
   }
-  if (node.in.size() > kLengths && node.in[kLengths] != kAbsent &&
-      AreFull(graph.value(node.in[kLengths]), steps)) {
+  if (node.in.size() <= kLengths || node.in[kLengths] == kAbsent) {
+    return absl::OkStatus();
+  }
+  const absl::Status known = graph.MustBeKnown(node.in[kLengths]).status();
+  if (!known.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("operand 'sequence_lens' ", known.message()));
+  }
+  if (AreFull(graph.value(node.in[kLengths]), steps)) {
     node.in[kLengths] = kAbsent;
   }
   return absl::OkStatus();

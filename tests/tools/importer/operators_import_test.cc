@@ -249,6 +249,24 @@ TEST(OperatorsImportTest, ARangeThatIsTooLongSaysSo) {
                     "result is not one of at most 1048576 elements");
 }
 
+TEST(OperatorsImportTest, ARangeOfInputsIsOneOnceTheyAreBound) {
+  OnnxBuilder builder;
+  builder.Input("limit", {}, onnx::TensorProto::INT64).Output("y");
+  builder.Ints("start", {}, {2}).Ints("delta", {}, {3});
+  builder.Node("Range", {"start", "limit", "delta"}, {"y"});
+  ExpectNotImported(builder,
+                    "each must be constant, it is the input 'limit': bind "
+                    "content to it (--bind)");
+  ImportOptions options;
+  options.bind["limit"] = IntArray({}, {9});
+  const absl::StatusOr<ImportedModel> imported = builder.Import(options);
+  ASSERT_TRUE(imported.ok()) << imported.status();
+  ASSERT_EQ(imported->weights.size(), 1);
+  EXPECT_EQ(
+      Difference(imported->weights[0].array, IntArray({3}, {2, 5, 8}), 0, 0),
+      "");
+}
+
 // What exporters write of Python's numbers: doubles that a Cast makes floats.
 TEST(OperatorsImportTest, ADoubleThatIsCastIsWhatTheCastMakesOfIt) {
   for (const bool raw : {false, true}) {

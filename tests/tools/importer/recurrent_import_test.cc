@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
 #include "tests/tools/importer/imported_run.h"
@@ -270,6 +271,16 @@ void ExpectAsDefined(const RecurrentCase& c) {
   if (c.op == "LSTM") {
     ExpectDefinition("y_c", (*got)[2], StateDims(c), want.c);
   }
+
+  // The last state alone: the first result is as optional as the others.
+  for (onnx::NodeProto& node : *builder.graph().mutable_node()) {
+    if (node.op_type() == c.op) node.set_output(0, "");
+  }
+  builder.graph().mutable_output()->DeleteSubrange(0, 1);
+  const absl::StatusOr<std::vector<Array>> states =
+      RunImported(builder, inputs);
+  ASSERT_TRUE(states.ok()) << states.status();
+  ExpectDefinition("y_h alone", (*states)[0], StateDims(c), want.h);
 }
 
 TEST(RecurrentImportTest, EveryFormIsWhatItsFormulasSay) {
@@ -347,7 +358,21 @@ TEST(RecurrentImportTest, WhatIsNotSupportedIsRefused) {
   lengths.Input("n", {"2"}, onnx::TensorProto::INT32);
   lengths.graph().mutable_node(0)->add_input("");
   lengths.graph().mutable_node(0)->add_input("n");
-  ExpectNotImported(lengths, "sequence_lens must be absent");
+  ExpectNotImported(lengths,
+                    "operand 'sequence_lens' must be constant, it is the input "
+                    "'n': bind content to it (--bind)");
+  const auto import_with = [&](int32_t first, int32_t second) {
+    ImportOptions options;
+    Array& bound = options.bind["n"];
+    bound.type = {DType::kI32, {2}};
+    for (const int32_t n : {first, second}) {
+      bound.data.append(reinterpret_cast<const char*>(&n), sizeof(n));
+    }
+    return std::string(lengths.Import(options).status().message());
+  };
+  EXPECT_EQ(import_with(kSteps, kSteps), "");
+  EXPECT_TRUE(absl::StrContains(import_with(kSteps, kSteps - 1),
+                                "sequence_lens must be absent"));
   OnnxBuilder unknown = Model(c, o);
   OnnxBuilder::StringList(*unknown.graph().mutable_node(0), "activations",
                           {"Affine", "Tanh", "Tanh"});

@@ -115,6 +115,10 @@ TEST(VersionsTest, SplitMayHavePartsThatNobodyReads) {
                                 : FloatArray({2}, {5, 6}));
     }
   }
+  OnnxBuilder unnamed(13);
+  unnamed.Input("x", {"4"}).Output("b");
+  unnamed.Node("Split", {"x"}, {"", "b"});
+  ExpectGives(unnamed, FloatArray({4}, {1, 2, 3, 4}), FloatArray({2}, {3, 4}));
   OnnxBuilder equal(18);
   equal.Input("x", {"5"}).Output("a");
   OnnxBuilder::Int(equal.Node("Split", {"x"}, {"a", "b"}), "num_outputs", 2);
