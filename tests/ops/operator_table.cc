@@ -118,7 +118,9 @@ std::string Text(const std::map<int, std::set<DType>>& types) {
 }
 
 std::string KeptText(const OpDef& op, const Facts& facts) {
-  if (!op.grad && !op.expand) return "no gradient";
+  if (!op.grad && !op.expand) {
+    return op.no_grad_inputs.empty() ? "no gradient" : "nothing: zero";
+  }
   if (facts.differentiable == 0)
     return op.grad ? "nothing: zero" : "no gradient";
   if (facts.kept.empty()) return "nothing";

@@ -1,5 +1,6 @@
 #include "tools/importer/node_form.h"
 
+#include <cmath>
 #include <cstring>
 #include <functional>
 #include <map>
@@ -27,6 +28,14 @@ absl::Status WrongContent(const Array& array, absl::string_view wanted) {
 }
 
 bool IsIntegral(const Array& array) { return array.type.dtype != DType::kF32; }
+
+// Whether the first element is a float and an integer, as OneHot's depth may
+// be, of those that float32 has all of.
+bool IsWholeFloat(const Array& array) {
+  if (array.type.dtype != DType::kF32) return false;
+  const float f = ElementAsFloat(array, 0);
+  return std::abs(f) <= 1 << 24 && f == std::trunc(f);
+}
 
 }  // namespace
 
@@ -112,6 +121,9 @@ absl::StatusOr<AttrValue> AttrOfArray(const Array& array, AttrKind kind) {
   const bool one = n == 1 && array.type.rank() <= 1;
   switch (kind) {
     case AttrKind::kInt:
+      if (one && IsWholeFloat(array)) {
+        return AttrValue(static_cast<int64_t>(ElementAsFloat(array, 0)));
+      }
       if (!one || !IsIntegral(array)) return WrongContent(array, "an integer");
       return AttrValue(ElementAsInt(array, 0));
     case AttrKind::kBool:

@@ -110,6 +110,25 @@ TEST(OneHotImportTest, IsOnAtTheIndexAndOffElsewhere) {
   for (const int64_t axis : {-1, 0, 1, 2, -3}) ExpectOneHot(axis, 4);
 }
 
+TEST(OneHotImportTest, DepthMayBeAFloat) {
+  for (const float depth : {3.0f, 2.5f}) {
+    OnnxBuilder builder;
+    builder.Input("x", {"2"}, onnx::TensorProto::INT64).Output("y");
+    builder.Floats("depth", {1}, {depth}).Floats("values", {2}, {0, 1});
+    builder.Node("OneHot", {"x", "depth", "values"}, {"y"});
+    if (depth != 3) {
+      ExpectNotImported(builder, "operand 'depth' must be an integer");
+      continue;
+    }
+    const absl::StatusOr<std::vector<Array>> got =
+        RunImported(builder, {IntArray({2}, {2, 0})});
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(
+        Difference((*got)[0], FloatArray({2, 3}, {0, 0, 1, 1, 0, 0}), 0, 0),
+        "");
+  }
+}
+
 // [1, 2, h, w] by the corners: an output pixel at p lies at p / scale.
 void ExpectUpsample(int64_t version, const std::string& mode, float scale_h,
                     float scale_w) {
@@ -313,6 +332,25 @@ TEST(OperatorsImportTest, AClipOfIntegersIsOne) {
   large.Ints("least", {}, {(1 << 24) + 2});
   large.Node("Clip", {"x", "least"}, {"y"});
   ExpectNotImported(large, "min of integers must be within 1.67772e+07 of 0");
+}
+
+// The first of the largest; before version 13 of everything from the axis on.
+TEST(OperatorsImportTest, HardmaxIsOneAtTheFirstOfTheLargest) {
+  const Array x = FloatArray({2, 2, 2}, {1, 5, 5, 0, 2, 1, 2, 2});
+  const auto run = [&x](int64_t version, int64_t axis) {
+    OnnxBuilder builder(version);
+    builder.Input("x", {"2", "2", "2"}).Output("y");
+    OnnxBuilder::Int(builder.Node("Hardmax", {"x"}, {"y"}), "axis", axis);
+    const absl::StatusOr<std::vector<Array>> got = RunImported(builder, {x});
+    EXPECT_TRUE(got.ok()) << got.status();
+    return got.ok() ? (*got)[0] : Array();
+  };
+  EXPECT_EQ(Difference(run(13, 1),
+                       FloatArray({2, 2, 2}, {0, 1, 1, 0, 1, 0, 0, 1}), 0, 0),
+            "");
+  EXPECT_EQ(Difference(run(11, 1),
+                       FloatArray({2, 2, 2}, {0, 1, 0, 0, 1, 0, 0, 0}), 0, 0),
+            "");
 }
 
 // x = [-1, 1] in every row: (x - mean) / deviation is x, up to epsilon.
