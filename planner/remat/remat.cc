@@ -10,6 +10,7 @@
 #include "planner/remat/remat_exact.h"
 #include "planner/remat/remat_greedy.h"
 #include "planner/remat/remat_insertion.h"
+#include "planner/remat/remat_lower_sets.h"
 #include "planner/remat/remat_model.h"
 #include "planner/remat/remat_timeline.h"
 
@@ -39,6 +40,7 @@ class Portfolio {
     if (model_.num_nodes <= kSmall && Exact(options_.work_limit / 2))
       return best_;
     Chain();
+    LowerSets();
     Insertion();
     OfflineGreedy();
     if (IsFree()) return best_;
@@ -99,18 +101,32 @@ class Portfolio {
     return result.complete;
   }
 
-  // The program's idea of memory is not the model's: by bisection, the most
-  // that it may believe to have.
   void Chain() {
     ChainOptions options;
     options.budget_bytes = options_.budget_bytes;
     options.recognise_equal_blocks = options_.recognise_equal_blocks;
     const ChainProgram program(model_, options);
+    if (program.is_chain()) OfferMost(program, options.max_slots, "chain");
     work_ += program.work();
-    if (!program.is_chain()) return;
+  }
+
+  void LowerSets() {
+    LowerSetOptions options;
+    options.budget_bytes = options_.budget_bytes;
+    options.max_nodes = kLarge;
+    const LowerSetProgram program(model_, options);
+    if (program.has_sets()) OfferMost(program, options.max_slots, "lower sets");
+    work_ += program.work();
+  }
+
+  // A program's idea of memory is not the model's: by bisection, the most that
+  // it may believe to have.
+  template <typename Program>
+  void OfferMost(const Program& program, int32_t max_slots,
+                 const char* method) {
     std::vector<int32_t> most;
     int32_t fits = -1;
-    int32_t exceeds = options.max_slots + 1;
+    int32_t exceeds = max_slots + 1;
     while (fits + 1 < exceeds) {
       const int32_t slots = fits + (exceeds - fits) / 2;
       std::vector<int32_t> runs =
@@ -123,7 +139,7 @@ class Portfolio {
         exceeds = slots;
       }
     }
-    if (!most.empty()) Offer(Pruned(most), "chain");
+    if (!most.empty()) Offer(Pruned(most), method);
   }
 
   // Short and cool, then hot, then cool again: which of them finds most differs

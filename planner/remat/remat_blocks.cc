@@ -29,8 +29,8 @@ constexpr int32_t kMaxNodes = 400;
 }  // namespace
 
 RematBlocks::RematBlocks(const RematModel& model, int32_t max_blocks)
-    : model_(model), max_blocks_(max_blocks) {
-  FindTurn();
+    : model_(model), max_blocks_(max_blocks), turn_(ForwardEnd(model)) {
+  work_ += model.num_operands;
   FindBlocks();
   if (blocks_.size() < 2) return;
   FindPhases();
@@ -43,19 +43,6 @@ int32_t RematBlocks::LastReadBefore(int32_t value, int32_t end) const {
   const auto readers = model_.readers[value];
   const auto it = std::lower_bound(readers.begin(), readers.end(), end);
   return it == readers.begin() ? -1 : *(it - 1);
-}
-
-void RematBlocks::FindTurn() {
-  RunEvaluator evaluator(model_);
-  evaluator.PeakBytes(FirstRunsOnly(model_));
-  const auto live = evaluator.live();
-  // The last one: a node that does no more than read what is there. It closes
-  // the forward part.
-  for (size_t n = 0; n < live.size(); ++n) {
-    if (live[n] >= live[turn_]) turn_ = static_cast<int32_t>(n);
-  }
-  turn_ = std::min(turn_ + 1, model_.num_nodes - 1);
-  work_ += model_.num_operands;
 }
 
 void RematBlocks::FindBlocks() {

@@ -70,7 +70,6 @@ class RematBlocks {
 
  private:
   int32_t LastReadBefore(int32_t value, int32_t end) const;
-  void FindTurn();
   void FindBlocks();
   uint64_t NodeHash(int32_t n) const;
   size_t Stride(const std::vector<int32_t>& cuts);
@@ -83,7 +82,7 @@ class RematBlocks {
 
   const RematModel& model_;
   const int32_t max_blocks_;
-  int32_t turn_ = 0;  // forward nodes are [0, turn_)
+  const int32_t turn_;  // forward nodes are [0, turn_)
   std::vector<int32_t> last_forward_read_;
   std::vector<int32_t> block_of_;  // per value; -1: no forward node writes it
   std::vector<Block> blocks_;

@@ -186,6 +186,19 @@ RematSchedule RunEvaluator::Schedule(std::vector<int32_t> runs) {
   return schedule;
 }
 
+int32_t ForwardEnd(const RematModel& model) {
+  RunEvaluator evaluator(model);
+  evaluator.PeakBytes(FirstRunsOnly(model));
+  const auto live = evaluator.live();
+  // The last one: a node that does no more than read what is there. It closes
+  // the forward part.
+  int32_t turn = 0;
+  for (size_t n = 0; n < live.size(); ++n) {
+    if (live[n] >= live[turn]) turn = static_cast<int32_t>(n);
+  }
+  return std::min(turn + 1, model.num_nodes - 1);
+}
+
 std::vector<int32_t> WithoutUnreadRepeats(const RematModel& model,
                                           absl::Span<const int32_t> runs) {
   std::vector<char> is_first(runs.size(), 0);

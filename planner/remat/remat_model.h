@@ -121,6 +121,10 @@ class RunEvaluator {
   std::vector<int64_t> live_;
 };
 
+// Returns the node behind the peak of the order that keeps everything. What
+// lies before it is the forward part.
+int32_t ForwardEnd(const RematModel& model);
+
 // Returns `runs` without the repeats that nothing reads, and without those
 // that were there only for them.
 std::vector<int32_t> WithoutUnreadRepeats(const RematModel& model,
