@@ -113,10 +113,12 @@ class Portfolio {
   void LowerSets() {
     LowerSetOptions options;
     options.budget_bytes = options_.budget_bytes;
-    options.max_nodes = kLarge;
+    options.work_limit = options_.work_limit / 4;
     const LowerSetProgram program(model_, options);
+    const int64_t before = work_;
     if (program.has_sets()) OfferMost(program, options.max_slots, "lower sets");
-    work_ += program.work();
+    // What follows searches as far as without it.
+    work_ = before;
   }
 
   // A program's idea of memory is not the model's: by bisection, the most that

@@ -24,6 +24,7 @@
 #include "planner/remat/remat_lower_sets.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <utility>
 
@@ -82,8 +83,16 @@ class LowerSetProgram::Impl {
         1, (options.budget_bytes + max_slots_ - 1) / max_slots_);
     end_ = ForwardEnd(model);
     work_ += model.num_operands;
-    if (end_ < 2 || end_ > options.max_nodes) return;
-    FindSets(options.max_sets);
+    if (end_ < 2) return;
+    // Finding sets looks at all operands for each node, a step at all nodes.
+    const int64_t left =
+        options.work_limit - model.num_operands * (int64_t{end_} + 1);
+    const double most =
+        std::sqrt(2 * static_cast<double>(std::max<int64_t>(left, 0)) / end_);
+    const int32_t max_sets =
+        static_cast<int32_t>(std::min<double>(most, options.max_sets));
+    if (max_sets < 3) return;
+    FindSets(max_sets);
     FindOtherBytes();
     // In the order of `to`: a table is filled when it is first read.
     for (int32_t to = 1; to < static_cast<int32_t>(sets_.size()); ++to) {

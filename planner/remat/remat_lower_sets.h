@@ -15,8 +15,8 @@ struct LowerSetOptions {
   int64_t budget_bytes = 0;
   int32_t max_sets = 96;
   int32_t max_slots = 200;  // units of memory that the program tells apart
-  // Most nodes of a forward part that is looked at.
-  int32_t max_nodes = 4096;
+  // Bounds work() of the constructor, by fewer sets.
+  int64_t work_limit = 100'000'000;
 };
 
 // The program of one graph and budget. How much memory it may believe to have
