@@ -56,8 +56,8 @@ OpDef ElementwiseOp(ElementwiseSpec spec) {
       std::vector<absl::string_view> taken;
       for (const DType dtype :
            {DType::kF32, DType::kI32, DType::kI64, DType::kBool, DType::kU8}) {
-        if (loop(dtype, args.attrs) != nullptr)
-          taken.push_back(ToString(dtype));
+        if (loop(dtype, args.attrs) == nullptr) continue;
+        taken.push_back(ToString(dtype));
       }
       return Invalid(name, ": x must be ", absl::StrJoin(taken, " or "),
                      ", got ", ToString(x));

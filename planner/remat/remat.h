@@ -65,7 +65,7 @@ RematSchedule EvaluateRuns(const RematGraph& graph,
 struct RematOptions {
   int64_t budget_bytes = 0;
   // Ends the search, in units of work (one operand looked at); same on every
-  // machine.
+  // machine. The program of lower sets may take a quarter of it besides.
   int64_t work_limit = 100'000'000;
   // Schedules known already, e.g. of a larger budget; where search may start.
   std::vector<RematSchedule> known;

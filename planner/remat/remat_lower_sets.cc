@@ -82,7 +82,6 @@ class LowerSetProgram::Impl {
     unit_ = std::max<int64_t>(
         1, (options.budget_bytes + max_slots_ - 1) / max_slots_);
     end_ = ForwardEnd(model);
-    work_ += model.num_operands;
     if (end_ < 2) return;
     // Finding sets looks at all operands for each node, a step at all nodes.
     const int64_t left =
@@ -103,7 +102,6 @@ class LowerSetProgram::Impl {
   }
 
   bool has_sets() const { return sets_.size() > 2; }
-  int64_t work() const { return work_; }
 
   std::vector<int32_t> Runs(int32_t slots) const {
     if (!has_sets()) return {};
@@ -122,7 +120,6 @@ class LowerSetProgram::Impl {
         Entry& entry = table[step.to][m + step.kept];
         if (cost < entry.cost) entry = {cost, &step, m};
       }
-      work_ += slots / 8;
     }
     const Entry* best = &table.back()[0];
     for (const Entry& entry : table.back()) {
@@ -174,7 +171,6 @@ class LowerSetProgram::Impl {
       prefix.Add(n);
       AddSet(needed.back());
       AddSet(prefix);
-      work_ += end_ / 32 + 1;
     }
     std::stable_sort(
         sets_.begin(), sets_.end(),
@@ -205,7 +201,6 @@ class LowerSetProgram::Impl {
         break;
       }
     }
-    work_ += model_.num_operands / 2;
   }
 
   // Of sets of like size the one with the smallest boundary; none and all stay.
@@ -271,7 +266,6 @@ class LowerSetProgram::Impl {
       }
     }
     std::reverse(nodes.begin(), nodes.end());
-    work_ += end_;
     return nodes;
   }
 
@@ -347,7 +341,6 @@ class LowerSetProgram::Impl {
   std::vector<LowerSet> sets_;  // by size: the first is empty, the last is all
   std::vector<Step> steps_;
   std::vector<int64_t> other_bytes_;
-  mutable int64_t work_ = 0;
 };
 
 LowerSetProgram::LowerSetProgram(const RematModel& model,
@@ -355,7 +348,6 @@ LowerSetProgram::LowerSetProgram(const RematModel& model,
     : impl_(std::make_unique<Impl>(model, options)) {}
 LowerSetProgram::~LowerSetProgram() = default;
 bool LowerSetProgram::has_sets() const { return impl_->has_sets(); }
-int64_t LowerSetProgram::work() const { return impl_->work(); }
 std::vector<int32_t> LowerSetProgram::Runs(int32_t slots) const {
   return impl_->Runs(slots);
 }

@@ -15,7 +15,8 @@ struct LowerSetOptions {
   int64_t budget_bytes = 0;
   int32_t max_sets = 96;
   int32_t max_slots = 200;  // units of memory that the program tells apart
-  // Bounds work() of the constructor, by fewer sets.
+  // Operands and nodes that are looked at to measure sets and steps, about: it
+  // leaves fewer sets.
   int64_t work_limit = 100'000'000;
 };
 
@@ -28,9 +29,6 @@ class LowerSetProgram {
 
   // Whether there is a set between none and all of the forward part.
   bool has_sets() const;
-
-  // Operands and table entries looked at.
-  int64_t work() const;
 
   // Returns the runs of the cheapest plan in `slots` units of memory, at most
   // max_slots; empty if there is none. No node runs more than twice.

@@ -206,10 +206,10 @@ absl::Status GraphImporter::InferAgain(int32_t first, int64_t from,
       in.push_back(id == kAbsent ? TensorType{} : values_[id].type);
     }
     const OpDef& op = *ops_.Find(node.op);
-    const ImportId first =
+    const ImportId named =
         *std::find_if(node.out.begin(), node.out.end(),
                       [](ImportId id) { return id != kAbsent; });
-    const std::string& name = values_[first].ours;
+    const std::string& name = values_[named].ours;
     absl::StatusOr<std::vector<TensorType>> types =
         InferTypes(name, op, node.attrs, in);
     if (!types.ok() && node.attrs.Has("shape")) {

@@ -12,6 +12,7 @@
 #include "tools/importer/fold.h"
 #include "tools/importer/recurrent_rule.h"
 #include "tools/importer/resize_rule.h"
+#include "tools/importer/softmax_rule.h"
 
 namespace reprise {
 namespace {
@@ -245,44 +246,6 @@ absl::Status RuleGroupNormalization(GraphImporter& graph, ImportNode& node) {
   return absl::OkStatus();
 }
 
-// 1 at the first of the largest, 0 elsewhere: OneHot of ArgMax. Before version
-// 13 of all from `axis` on as one row.
-absl::Status RuleHardmax(GraphImporter& graph, ImportNode& node) {
-  const TensorType type = graph.value(node.in[0]).type;
-  const bool one_row = graph.version() < 13;
-  const int64_t given =
-      node.attrs.Has("axis") ? node.attrs.Int("axis") : (one_row ? 1 : -1);
-  ASSIGN_OR_RETURN(const int axis, NormalizeAxis(given, type.rank(), node.op));
-  Dims dims = type.dims;
-  ImportId x = node.in[0];
-  const bool flattens = one_row && axis + 1 < type.rank();
-  if (flattens) {
-    dims.resize(axis);
-    dims.push_back(Product(absl::MakeConstSpan(type.dims).subspan(axis)));
-    ASSIGN_OR_RETURN(
-        x, graph.AddNode(node, "Reshape", {x},
-                         {{"shape", dims}, {"allowzero", int64_t{1}}}));
-  }
-  ASSIGN_OR_RETURN(
-      const ImportId largest,
-      graph.AddNode(node, "ArgMax", {x},
-                    {{"axis", int64_t{axis}}, {"keepdims", int64_t{0}}}));
-  const ImportId numbers = graph.AddConstant(node, VectorOfInts({0, 1}));
-  ASSIGN_OR_RETURN(const ImportId values, graph.AddNode(node, "Cast", {numbers},
-                                                        {{"to", DType::kF32}}));
-  const Attrs attrs = {{"axis", int64_t{axis}}, {"depth", dims[axis]}};
-  node.op = "OneHot";
-  node.in = {largest, values};
-  node.attrs = attrs;
-  if (!flattens) return absl::OkStatus();
-  ASSIGN_OR_RETURN(const ImportId y,
-                   graph.AddNode(node, "OneHot", {largest, values}, attrs));
-  node.op = "Reshape";
-  node.in = {y};
-  node.attrs = {{"shape", type.dims}, {"allowzero", int64_t{1}}};
-  return absl::OkStatus();
-}
-
 // Bounds of integers: the larger of two, then the smaller of two.
 absl::Status RuleClip(GraphImporter& graph, ImportNode& node) {
   const DType dtype = graph.value(node.in[0]).type.dtype;
@@ -326,27 +289,6 @@ absl::Status RuleRowNormalization(GraphImporter& graph, ImportNode& node) {
     ASSIGN_OR_RETURN(node.in[i], graph.AddNode(node, "Expand", {node.in[i]},
                                                {{"shape", row}}));
   }
-  return absl::OkStatus();
-}
-
-// Before version 13 these took everything from `axis` on as one row.
-absl::Status RuleSoftmax(GraphImporter& graph, ImportNode& node) {
-  if (graph.version() >= 13) return absl::OkStatus();
-  const TensorType type = graph.value(node.in[0]).type;
-  const int64_t given = node.attrs.Has("axis") ? node.attrs.Int("axis") : 1;
-  ASSIGN_OR_RETURN(const int axis, NormalizeAxis(given, type.rank(), node.op));
-  node.attrs.Set("axis", int64_t{-1});
-  if (axis + 1 == type.rank()) return absl::OkStatus();
-  Ints flat(type.dims.begin(), type.dims.begin() + axis);
-  flat.push_back(Product(absl::MakeConstSpan(type.dims).subspan(axis)));
-  ASSIGN_OR_RETURN(const ImportId rows,
-                   graph.AddNode(node, "Reshape", {node.in[0]},
-                                 {{"shape", flat}, {"allowzero", int64_t{1}}}));
-  ASSIGN_OR_RETURN(const ImportId y,
-                   graph.AddNode(node, node.op, {rows}, node.attrs));
-  node.op = "Reshape";
-  node.attrs = {{"shape", type.dims}, {"allowzero", int64_t{1}}};
-  node.in = {y};
   return absl::OkStatus();
 }
 

@@ -7,7 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
-#include "tests/tools/importer/onnx_builder.h"
+#include "tests/tools/importer/two_layers.h"
 
 namespace reprise {
 namespace {
@@ -23,28 +23,6 @@ const proto::Parameter* FindParameter(const proto::Graph& graph,
 bool IsTrained(const proto::Parameter& parameter) {
   if (parameter.has_trainable()) return parameter.trainable();
   return parameter.type().dtype() == proto::FLOAT32;
-}
-
-std::vector<std::string> Ops(const proto::Graph& graph) {
-  std::vector<std::string> ops;
-  for (const proto::Node& node : graph.node()) ops.push_back(node.op());
-  return ops;
-}
-
-// x [n, 4], two dense layers of 3 and 5.
-OnnxBuilder TwoLayers(const std::string& rows = "n") {
-  OnnxBuilder builder;
-  builder.Input("x", {rows, "4"})
-      .Floats("w1", {4, 3}, std::vector<float>(12, 0.5f))
-      .Floats("b1", {3}, {1, 2, 3})
-      .Floats("w2", {3, 5}, std::vector<float>(15, 0.25f))
-      .Floats("b2", {5}, {1, 2, 3, 4, 5})
-      .Output("y");
-  builder.Node("Gemm", {"x", "w1", "b1"}, {"h"});
-  builder.Node("Relu", {"h"}, {"r"});
-  builder.Node("Gemm", {"r", "w2", "b2"}, {"s"});
-  OnnxBuilder::Int(builder.Node("Softmax", {"s"}, {"y"}), "axis", 1);
-  return builder;
 }
 
 TEST(FineTuneTest, ACrossEntropyReadsWhatGoesIntoTheLastSoftmax) {
